@@ -538,8 +538,9 @@ learn_settings(const DecodedXLogRecord *record)
 	const xl_parameter_change *xlrec =
 		main_data(record, xl_parameter_change, sizeof(xl_parameter_change));
 
+	/* Not read as a bool, which must not be anything but 0 or 1. */
 	if ((record->header.xl_info & ~XLR_INFO_MASK) == XLOG_PARAMETER_CHANGE && xlrec)
-		commit_ts_kept = xlrec->track_commit_timestamp;
+		commit_ts_kept = *(const uint8 *) &xlrec->track_commit_timestamp != 0;
 }
 
 int
