@@ -1,0 +1,136 @@
+# Builds and checks redoahead: the daemon from userspace/, unit tests, test
+# tools and fuzzers from tests/.  PostgreSQL and the server extension are built
+# by scripts/build-postgresql, which has a cache of its own.
+#
+#   make V=1          shows the commands
+#   make PG_SRC=DIR   uses this PostgreSQL source tree instead of Debian's
+
+CC      = gcc
+CLANG   = clang
+prefix  = /usr/local
+bindir  = $(prefix)/bin
+mandir  = $(prefix)/share/man
+PG_CONFIG = pg_config
+
+CFLAGS   = -O2 -g
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes
+override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -Ipg-patch/redoahead
+# Expanded once, and only by targets that compile.
+LIBRARIES  = liburing json-c
+LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
+LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
+DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
+FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
+	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+
+SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null))
+UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
+TOOL_SOURCES := $(sort $(wildcard tests/tools/*.c))
+FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+
+OBJECTS      := $(SOURCES:%.c=build/%.o)
+# Everything but the program's main(), which a test or a fuzzer brings itself.
+LIB_OBJECTS  := $(filter-out build/userspace/main.o,$(OBJECTS))
+FUZZ_OBJECTS := $(LIB_OBJECTS:build/%=build/fuzz/%)
+UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/test_%.c=build/tests/unit/%)
+TOOLS        := $(TOOL_SOURCES:%.c=build/%)
+FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=build/tests/fuzz/%)
+MAN_PAGES    := $(wildcard userspace/*.1)
+
+Q = $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+.DEFAULT_GOAL := all
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PHONY: all tests-programs bootstrap postgresql demo check check-unit check-fuzz \
+	check-bats check-postgresql bench install install-extension clean \
+	distclean help
+
+all: $(if $(SOURCES),build/redoahead) ## Build the redoahead program (default)
+
+tests-programs: all $(UNIT_TESTS) $(TOOLS) $(FUZZERS) ## Build unit tests, test tools and fuzzers
+
+bootstrap: ## Install the Debian packages that the build and the tests need
+	$(Q)scripts/bootstrap
+
+postgresql: bootstrap ## Fetch and build PostgreSQL, stock and patched, with the extension
+	$(Q)scripts/build-postgresql stock >/dev/null
+	$(Q)scripts/build-postgresql patched
+
+# A sub-make, because what bootstrap installs decides how things are compiled.
+demo: postgresql ## Crash a pgbench cluster and recover it four ways; build/demo.json
+	$(Q)$(MAKE) all
+	$(Q)scripts/demo
+
+bench: postgresql ## Run the prefetch benchmark (scripts/bench-prefetch; long)
+	$(Q)$(MAKE) all
+	$(Q)scripts/bench-prefetch
+
+check: ## Run every test; the last line is the summary
+	$(Q)tests/run
+
+check-unit: ## Run the unit tests
+	$(Q)tests/run unit
+
+check-fuzz: ## Run each fuzzer for a short time
+	$(Q)tests/run fuzz
+
+check-bats: ## Run the black box tests
+	$(Q)tests/run bats
+
+check-postgresql: ## Run PostgreSQL's own tests on the patched server
+	$(Q)tests/run postgresql
+
+install: all ## Install the program and its man page (DESTDIR, prefix)
+	$(Q)install -d '$(DESTDIR)$(bindir)'
+	$(Q)install -m 755 build/redoahead '$(DESTDIR)$(bindir)/redoahead'
+	$(if $(MAN_PAGES),$(Q)install -d '$(DESTDIR)$(mandir)/man1')
+	$(if $(MAN_PAGES),$(Q)install -m 644 $(MAN_PAGES) '$(DESTDIR)$(mandir)/man1')
+
+install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR)
+	$(Q)rm -rf build/extension && mkdir -p build && cp -R pg-patch/redoahead build/extension
+	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
+
+clean: ## Remove what was compiled, but not the PostgreSQL builds
+	$(Q)rm -rf build/userspace build/tests build/fuzz build/extension build/redoahead
+
+distclean: ## Remove build/ altogether (the cache of PostgreSQL builds stays)
+	$(Q)rm -rf build
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build/redoahead: $(OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
+
+build/userspace/%.o: userspace/%.c Makefile
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(DAEMON_CFLAGS) -c -o $@ $<
+
+build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile
+	$(call say,TEST,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(DAEMON_CFLAGS) -Itests/unit -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
+
+build/tests/tools/%: tests/tools/%.c Makefile
+	$(call say,TOOL,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(DAEMON_CFLAGS) -MF $@.d $(LDFLAGS) -o $@ $< -lseccomp $(LIB_LIBS)
+
+# Fuzzed code is compiled once more, by clang and with its sanitizers.
+build/fuzz/%.o: %.c Makefile
+	$(call say,CLANG,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
+
+build/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
+	$(call say,FUZZER,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LIB_LIBS)
+
+-include $(OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
+	$(FUZZ_SOURCES:%.c=build/fuzz/%.d)

@@ -1,0 +1,34 @@
+# Shared by the scripts of this directory and by the tests: messages, the
+# cache of PostgreSQL builds, and the user that servers run as.  To be sourced;
+# it sets variables and functions and does nothing else.
+
+redoahead_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+die() { echo "${0##*/}: $*" >&2; exit 1; }
+say() { echo "${0##*/}: $*" >&2; }
+
+# Directory of sources and builds of PostgreSQL, outside any clone, because
+# user postgres must be able to read it and because clones share it.
+if [ -n "${REDOAHEAD_CACHE:-}" ]; then
+	redoahead_cache=$REDOAHEAD_CACHE
+elif [ "$(id -u)" -eq 0 ]; then
+	redoahead_cache=/var/cache/redoahead
+else
+	redoahead_cache=${XDG_CACHE_HOME:-$HOME/.cache}/redoahead
+fi
+
+# The user that runs PostgreSQL, which refuses to run as root.
+if [ "$(id -u)" -eq 0 ]; then
+	redoahead_user=postgres
+else
+	redoahead_user=$(id -un)
+fi
+
+# Run a command as that user, in a directory that it can enter.
+as_server_user() {
+	if [ "$(id -u)" -eq 0 ]; then
+		(cd / && runuser -u "$redoahead_user" -- "$@")
+	else
+		"$@"
+	fi
+}
