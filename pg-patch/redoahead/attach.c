@@ -1,0 +1,427 @@
+/*
+ * attach.c
+ *		The startup process's connection to the redoahead daemon.
+ *
+ * attach__poll() is called every few records and moves a small state machine
+ * on: connect, greet, watch, let go, try again.  Nothing here waits: sockets
+ * are non-blocking, and a daemon that doesn't answer, doesn't move or doesn't
+ * make sense is left alone.  Each change of state is logged once.
+ *
+ * What to emit is not decided here.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "access/xlog.h"
+#include "access/xlogutils.h"
+#include "common/relpath.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+
+#include "redoahead.h"
+
+/* How long until we try again to find a daemon, in ms. */
+#define RETRY_INTERVAL_MS	1000
+
+/* How long a daemon may take to answer the greeting, in ms. */
+#define GREETING_TIMEOUT_MS	2000
+
+/* How long it may leave references lying without a sign of life, in ms. */
+#define STALL_TIMEOUT_MS	200
+
+/* How often the state is looked at, in ms. */
+#define WATCH_INTERVAL_MS	10
+
+static const char *explain(const char *fmt,...) pg_attribute_printf(1, 2);
+
+static RedoaheadState state = REDOAHEAD_OFF;
+static int	sock = -1;			/* connection to the daemon */
+static int	wake_fd = -1;		/* eventfd that it sleeps on */
+static size_t ring_bytes;		/* size of the ring's mapping */
+static uint32 daemon_pid;		/* as it said in its reply */
+
+static uint64 next_look;		/* when to look again, ms */
+static uint64 deadline;			/* when the state's patience ends, ms */
+static uint64 last_heartbeat;	/* value at the last look */
+static uint64 suspect_since;	/* first look that found it idle at work, ms; or 0 */
+static bool reported_absence;	/* the absence has been logged */
+
+/* A coarse clock that costs a few ns, ms. */
+static uint64
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+RedoaheadState
+attach__state(void)
+{
+	return state;
+}
+
+/* Process id of the attached daemon, 0 if none. */
+uint32
+attach__pid(void)
+{
+	return state >= REDOAHEAD_ATTACHED ? daemon_pid : 0;
+}
+
+/* Compose a reason in static memory: there may be one every second for days. */
+static const char *
+explain(const char *fmt, ...)
+{
+	static char why[256];
+	va_list		args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	return why;
+}
+
+/* Release everything that a connection holds.  Does not log. */
+static void
+release(void)
+{
+	if (redoahead_emitter.ring)
+		munmap(redoahead_emitter.ring, ring_bytes);
+	memset(&redoahead_emitter, 0, sizeof(redoahead_emitter));
+	if (sock >= 0)
+		close(sock);
+	if (wake_fd >= 0)
+		close(wake_fd);
+	sock = wake_fd = -1;
+}
+
+/*
+ * The daemon isn't there, or isn't what it should be: log why, once, and try
+ * again later.
+ */
+static void
+detach(const char *why)
+{
+	bool		was_attached = (state == REDOAHEAD_ATTACHED);
+
+	if (was_attached)
+		redoahead_counters.lost++;
+
+	release();
+	if (state >= REDOAHEAD_ATTACHED)
+		ereport(LOG,
+				(errmsg("redoahead: lost the daemon (PID %u): %s",
+						daemon_pid, why),
+				 errdetail("Recovery goes on with built-in prefetching.")));
+	else if (!reported_absence)
+		ereport(LOG,
+				(errmsg("redoahead: no daemon at \"%s\": %s",
+						redoahead_socket, why),
+				 errdetail("Recovery uses built-in prefetching until one appears.")));
+	reported_absence = true;
+	state = REDOAHEAD_DETACHED;
+	deadline = now_ms() + RETRY_INTERVAL_MS;
+
+	if (was_attached)
+		redoahead__lost();
+}
+
+/* Make and seal the ring.  Returns its descriptor, or -1 with errno set. */
+static int
+make_ring(void)
+{
+	struct redoahead_ring *ring;
+	uint32		capacity = REDOAHEAD_MIN_CAPACITY;
+	int			fd;
+
+	while (capacity < (uint32) redoahead_ring_size)
+		capacity *= 2;
+	ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
+
+	fd = memfd_create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, ring_bytes) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	{
+		close(fd);
+		return -1;
+	}
+	ring = mmap(NULL, ring_bytes, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (ring == MAP_FAILED)
+	{
+		close(fd);
+		return -1;
+	}
+
+	ring->magic = REDOAHEAD_MAGIC;
+	ring->version = REDOAHEAD_ABI_VERSION;
+	ring->ref_size = sizeof(struct redoahead_ref);
+	ring->capacity = capacity;
+	ring->refs_offset = sizeof(*ring);
+
+	memset(&redoahead_emitter, 0, sizeof(redoahead_emitter));
+	redoahead_emitter.ring = ring;
+	redoahead_emitter.refs = (struct redoahead_ref *) (ring + 1);
+	redoahead_emitter.capacity = capacity;
+	return fd;
+}
+
+/* Send the greeting with the ring and the eventfd.  False with errno set. */
+static bool
+send_hello(int ring_fd)
+{
+	struct redoahead_hello hello = {0};
+	union
+	{
+		struct cmsghdr align;
+		char		bytes[CMSG_SPACE(2 * sizeof(int))];
+	}			control = {0};
+	struct iovec iov = {&hello, sizeof(hello)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.bytes,
+	.msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *cmsg;
+
+	hello.magic = REDOAHEAD_MAGIC;
+	hello.version = REDOAHEAD_ABI_VERSION;
+	hello.server_version = PG_VERSION_NUM;
+	hello.system_identifier = GetSystemIdentifier();
+	hello.block_size = BLCKSZ;
+	hello.segment_blocks = RELSEG_SIZE;
+	hello.ring_bytes = ring_bytes;
+	strlcpy(hello.tablespace_dir, TABLESPACE_VERSION_DIRECTORY,
+			sizeof(hello.tablespace_dir));
+	strlcpy(hello.data_directory, DataDir, sizeof(hello.data_directory));
+
+	cmsg = CMSG_FIRSTHDR(&msg);
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), (int[]) {ring_fd, wake_fd}, 2 * sizeof(int));
+
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(hello);
+}
+
+/* Look for a daemon and greet it. */
+static void
+try_connect(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct ucred peer;
+	socklen_t	len = sizeof(peer);
+	int			ring_fd;
+
+	if (strlcpy(addr.sun_path, redoahead_socket,
+				sizeof(addr.sun_path)) >= sizeof(addr.sun_path))
+	{
+		detach("the path is too long for a unix socket");
+		return;
+	}
+
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0 ||
+		connect(sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
+	{
+		detach(strerror(errno));
+		return;
+	}
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+		peer.uid != geteuid())
+	{
+		detach("the socket belongs to another user than the server runs as");
+		return;
+	}
+
+	ring_fd = make_ring();
+	if (ring_fd < 0)
+	{
+		detach(explain("could not make the shared ring: %s", strerror(errno)));
+		return;
+	}
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0 || !send_hello(ring_fd))
+	{
+		close(ring_fd);
+		detach(explain("could not greet it: %s", strerror(errno)));
+		return;
+	}
+	close(ring_fd);
+
+	state = REDOAHEAD_GREETING;
+	deadline = now_ms() + GREETING_TIMEOUT_MS;
+}
+
+/* See whether the daemon has answered. */
+static void
+read_reply(uint64 now)
+{
+	struct redoahead_reply reply;
+	ssize_t		got = recv(sock, &reply, sizeof(reply), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+	{
+		if (now >= deadline)
+			detach("it did not answer");
+		return;
+	}
+	if (got == 0)
+		detach("it closed the connection");
+	else if (got < 0)
+		detach(strerror(errno));
+	else if (got != sizeof(reply) || reply.magic != REDOAHEAD_MAGIC)
+		detach("it does not speak redoahead's protocol");
+	else if (reply.status != REDOAHEAD_ACCEPTED)
+	{
+		reply.reason[sizeof(reply.reason) - 1] = '\0';
+		detach(explain("it refused: %s", reply.reason));
+	}
+	else if (reply.version != REDOAHEAD_ABI_VERSION)
+		detach(explain("it speaks protocol version %u, the server %u; install the same release of both",
+						reply.version, REDOAHEAD_ABI_VERSION));
+	else
+	{
+		state = REDOAHEAD_ATTACHED;
+		daemon_pid = reply.pid;
+		last_heartbeat = 0;
+		suspect_since = 0;
+		reported_absence = false;
+		redoahead_counters.attached++;
+		ereport(LOG,
+				(errmsg("redoahead: attached to the daemon (PID %u), looking %d block references ahead",
+						daemon_pid, redoahead_window)));
+		redoahead__attached();
+	}
+}
+
+/* Is the attached daemon there, moving and sane? */
+static void
+watch(uint64 now)
+{
+	Emitter    *e = &redoahead_emitter;
+	uint64		heartbeat = __atomic_load_n(&e->ring->heartbeat, __ATOMIC_RELAXED);
+	char		byte;
+	ssize_t		got;
+
+	/* It never says anything; zero bytes mean that it has gone. */
+	got = recv(sock, &byte, 1, MSG_DONTWAIT);
+	if (got >= 0 || (errno != EAGAIN && errno != EINTR))
+	{
+		detach(got == 0 ? "it closed the connection" :
+			   got > 0 ? "it does not keep to the protocol" : strerror(errno));
+		return;
+	}
+	if (!emit__refresh_tail(e))
+	{
+		detach("its position in the ring cannot be");
+		return;
+	}
+
+	if (heartbeat != last_heartbeat || e->tail == e->head)
+	{
+		last_heartbeat = heartbeat;
+		suspect_since = 0;
+		if (state == REDOAHEAD_STALLED)
+		{
+			state = REDOAHEAD_ATTACHED;
+			ereport(LOG,
+					(errmsg("redoahead: the daemon (PID %u) moves again",
+							daemon_pid)));
+			redoahead__attached();
+		}
+	}
+	else if (suspect_since == 0)
+		suspect_since = now;
+	else if (state == REDOAHEAD_ATTACHED && now - suspect_since > STALL_TIMEOUT_MS)
+	{
+		state = REDOAHEAD_STALLED;
+		redoahead_counters.lost++;
+		ereport(LOG,
+				(errmsg("redoahead: the daemon (PID %u) has not moved for %d ms",
+						daemon_pid, STALL_TIMEOUT_MS),
+				 errdetail("Recovery goes on with built-in prefetching until it does.")));
+		redoahead__lost();
+	}
+}
+
+/*
+ * Move on.  Cheap enough to be called for every few records: nearly always it
+ * only finds that it is too early.
+ */
+void
+attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
+{
+	uint64		now = now_ms();
+
+	/* While greeted, the answer is worth an extra look. */
+	if (now < next_look && state != REDOAHEAD_GREETING)
+		return;
+	next_look = now + WATCH_INTERVAL_MS;
+
+	switch (state)
+	{
+		case REDOAHEAD_OFF:
+		case REDOAHEAD_DETACHED:
+			if (redoahead_socket[0] != '\0' && InRecovery && now >= deadline)
+				try_connect();
+			break;
+		case REDOAHEAD_GREETING:
+			read_reply(now);
+			break;
+		case REDOAHEAD_ATTACHED:
+		case REDOAHEAD_STALLED:
+			watch(now);
+			break;
+	}
+
+	stats__publish(replay_lsn, decode_lsn);
+}
+
+/* Wake the daemon, which said that it sleeps. */
+void
+attach__wake(void)
+{
+	uint64		one = 1;
+	ssize_t		rc;
+
+	redoahead_counters.wakeups++;
+	rc = write(wake_fd, &one, sizeof(one));
+	(void) rc;					/* a full counter wakes it just as well */
+}
+
+/* The daemon wrote nonsense into the ring. */
+void
+attach__distrust(void)
+{
+	detach("its position in the ring cannot be");
+}
+
+/* redoahead.socket or redoahead.ring_size has changed. */
+void
+attach__reconnect(void)
+{
+	bool		was_attached = (state == REDOAHEAD_ATTACHED);
+
+	release();
+	state = REDOAHEAD_OFF;
+	reported_absence = false;
+	deadline = next_look = 0;
+	if (was_attached)
+		redoahead__lost();
+}
+
+/* Recovery has ended. */
+void
+attach__close(void)
+{
+	release();
+	state = REDOAHEAD_OFF;
+}

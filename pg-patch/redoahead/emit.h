@@ -1,0 +1,87 @@
+/*
+ * emit.h
+ *		The producer's end of the ring.
+ *
+ * One call per reference: no system call, no lock, no allocation, no wait.  A
+ * full ring drops the reference and counts it.  The daemon writes to the same
+ * memory and isn't trusted: what the producer needs to know about its own
+ * position it keeps in private memory, and a tail that cannot be is reported
+ * as EMIT_BAD_TAIL.  Knows nothing of PostgreSQL.
+ */
+#ifndef REDOAHEAD_EMIT_H
+#define REDOAHEAD_EMIT_H
+
+#include <stdbool.h>
+
+#include "redoahead_abi.h"
+
+typedef enum EmitResult
+{
+	EMIT_OK,					/* the daemon will see it */
+	EMIT_FULL,					/* dropped and counted */
+	EMIT_BAD_TAIL,				/* the daemon lies; stop using the ring */
+} EmitResult;
+
+/* The producer's private state. */
+typedef struct Emitter
+{
+	struct redoahead_ring *ring;	/* shared memory, NULL when detached */
+	struct redoahead_ref *refs; /* its slots */
+	uint64_t	head;			/* references emitted */
+	uint64_t	tail;			/* the daemon's tail when last looked at */
+	uint64_t	signalled;		/* head when the daemon's sleep was last checked */
+	uint64_t	dropped;		/* references dropped: full ring */
+	uint32_t	capacity;		/* slots, a power of two */
+} Emitter;
+
+/* Look at the daemon's tail.  Returns false if it is impossible. */
+static inline bool
+emit__refresh_tail(Emitter *e)
+{
+	uint64_t	tail = __atomic_load_n(&e->ring->tail, __ATOMIC_ACQUIRE);
+
+	if (tail < e->tail || tail > e->head)
+		return false;
+	e->tail = tail;
+	return true;
+}
+
+/* Offer one reference to the daemon. */
+static inline EmitResult
+emit__put(Emitter *e, const struct redoahead_ref *ref)
+{
+	if (e->head - e->tail >= e->capacity)
+	{
+		if (!emit__refresh_tail(e))
+			return EMIT_BAD_TAIL;
+		if (e->head - e->tail >= e->capacity)
+		{
+			e->dropped++;
+			__atomic_store_n(&e->ring->dropped, e->dropped, __ATOMIC_RELAXED);
+			return EMIT_FULL;
+		}
+	}
+
+	e->refs[e->head & (e->capacity - 1)] = *ref;
+	e->head++;
+	__atomic_store_n(&e->ring->head, e->head, __ATOMIC_RELEASE);
+	return EMIT_OK;
+}
+
+/*
+ * Has something been emitted since the last call, and does the daemon sleep?
+ * Then the caller must write to the eventfd.
+ */
+static inline bool
+emit__must_wake(Emitter *e)
+{
+	if (e->signalled == e->head)
+		return false;
+	e->signalled = e->head;
+
+	/* Pairs with the daemon's: set sleeping, fence, look at head. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&e->ring->sleeping, __ATOMIC_RELAXED) != 0;
+}
+
+#endif							/* REDOAHEAD_EMIT_H */

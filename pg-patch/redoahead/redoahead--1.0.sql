@@ -1,0 +1,32 @@
+/* redoahead--1.0.sql: the statistics view of the redoahead extension */
+
+\echo Use "CREATE EXTENSION redoahead" to load this file. \quit
+
+CREATE FUNCTION pg_stat_redoahead(
+	OUT state text,
+	OUT daemon_pid int4,
+	OUT replay_lsn pg_lsn,
+	OUT decode_lsn pg_lsn,
+	OUT offered int8,
+	OUT emitted int8,
+	OUT implied int8,
+	OUT hit int8,
+	OUT repeat int8,
+	OUT not_read int8,
+	OUT dropped int8,
+	OUT buffers_found int8,
+	OUT wakeups int8,
+	OUT attached int8,
+	OUT lost int8,
+	OUT window_size int4,
+	OUT daemon_taken int8,
+	OUT daemon_blocks_read int8,
+	OUT daemon_blocks_failed int8,
+	OUT daemon_blocks_stale int8,
+	OUT daemon_in_flight int8,
+	OUT daemon_cpu_seconds float8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
+
+CREATE VIEW pg_stat_redoahead AS SELECT * FROM pg_stat_redoahead();
+GRANT SELECT ON pg_stat_redoahead TO PUBLIC;

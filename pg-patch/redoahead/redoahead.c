@@ -1,0 +1,577 @@
+/*
+ * redoahead.c
+ *		Recovery prefetch by the redoahead daemon: the server's side.
+ *
+ * The startup process offers each block reference that it decodes from the
+ * WAL, well before redo needs it.  Those that redo will have to read are
+ * emitted into a ring in shared memory, and the daemon brings the blocks into
+ * the page cache.  Where no daemon takes them, the server's own prefetching
+ * works as if this library weren't there.
+ *
+ * A reference takes this way:
+ *
+ * 1. the memory of blocks (seen.h) knows that redo will have the block,
+ *    because an earlier record brings it in: nothing to do;
+ * 2. the record carries a full-page image or initializes the page: remember;
+ * 3. the block is in shared buffers: remember where;
+ * 4. otherwise emit it, and remember that.
+ *
+ * Redo then comes to the same references in the same order.  A queue of them
+ * leads back to the slots of the memory, through which redo is told in which
+ * buffer it will find a block that it has used before, and through which we
+ * learn what buffer it used.
+ *
+ * All of this runs in the startup process.  Nothing in it raises an error.
+ */
+#include "postgres.h"
+
+#include "access/xlogprefetcher.h"
+#include "access/xlogutils.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/fd.h"
+#include "storage/smgr.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "implied.h"
+#include "redoahead.h"
+#include "seen.h"
+
+PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
+
+/* How many records go by between two looks at the daemon. */
+#define RECORDS_PER_POLL	16
+
+/* How many references are emitted before we look whether the daemon sleeps. */
+#define EMITTED_PER_WAKE	32
+
+/* Least number of blocks to remember; a window's worth is remembered anyway. */
+#define MIN_SEEN_BLOCKS		(32 * 1024)
+
+/* SLRU pages remembered as emitted. */
+#define RECENT_SLRU_PAGES	64
+
+/* A reference between decoding and replay. */
+typedef struct PendingRef
+{
+	XLogRecPtr	lsn;			/* start of its record */
+	uint32		slot;			/* index into the memory's slots */
+	uint8		block_id;		/* which block reference of the record */
+	bool		emitted;		/* the daemon was asked to read it */
+} PendingRef;
+
+/* Settings */
+char	   *redoahead_socket;	/* path, relative to the data directory */
+int			redoahead_window;	/* block references to look ahead */
+int			redoahead_ring_size;	/* references */
+int			redoahead_decode_buffer_size;	/* kB */
+
+RedoaheadCounters redoahead_counters;
+Emitter		redoahead_emitter;
+
+static SeenTable seen;			/* memory of blocks; empty until attached */
+
+static PendingRef *pending;		/* circular, pending_mask + 1 entries */
+static uint32 pending_mask;
+static uint32 pending_head;		/* where the next reference goes */
+static uint32 pending_tail;		/* oldest one not replayed */
+static uint32 pending_replaying;	/* end of those of the record in replay */
+
+static XLogRecPtr replay_lsn;	/* start of the record that is being replayed */
+static XLogRecPtr decode_lsn;	/* start of the last record decoded */
+static uint32 records_until_poll = 1;
+
+/* SLRU pages emitted last, a direct-mapped cache. */
+static SeenKey recent_slru[RECENT_SLRU_PAGES];
+
+
+/* ---------- memory ---------- */
+
+/* Forget all that is known of blocks and of references under way. */
+static void
+forget(void)
+{
+	if (seen.slots)
+		seen__clear(&seen);
+	pending_head = pending_tail = pending_replaying = 0;
+	memset(recent_slru, 0xff, sizeof(recent_slru));
+}
+
+/*
+ * Make the memory and the queue large enough for the window.  False if there
+ * isn't the memory.
+ */
+static bool
+fit_window(void)
+{
+	static uint32 window;		/* what the present sizes are good for */
+	uint32		size = 1024;
+
+	if (window >= (uint32) redoahead_window && pending)
+		return true;
+
+	/* A record has up to XLR_MAX_BLOCK_ID more references than the window. */
+	while (size < (uint32) redoahead_window + 2 * XLR_MAX_BLOCK_ID)
+		size *= 2;
+
+	seen__destroy(&seen);
+	if (pending)
+		pfree(pending);
+	pending = MemoryContextAllocExtended(TopMemoryContext,
+										 size * sizeof(PendingRef),
+										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	window = 0;
+	if (!pending ||
+		!seen__create(&seen, Max(MIN_SEEN_BLOCKS, 2 * redoahead_window)))
+	{
+		ereport(LOG,
+				(errmsg("redoahead: not enough memory for redoahead.window = %d; using built-in prefetching",
+						redoahead_window)));
+		if (pending)
+			pfree(pending);
+		pending = NULL;
+		seen__destroy(&seen);
+		return false;
+	}
+
+	pending_mask = size - 1;
+	window = redoahead_window;
+	forget();
+	return true;
+}
+
+/* Note a reference that redo will come to. */
+static inline void
+enqueue(XLogRecPtr lsn, const SeenSlot *slot, int block_id, bool emitted)
+{
+	/* Can't overflow by design, but losing a hint would be all. */
+	if (pending_head - pending_tail > pending_mask)
+		pending_tail++;
+
+	pending[pending_head++ & pending_mask] = (PendingRef)
+	{
+		.lsn = lsn,.slot = slot - seen.slots,
+			.block_id = block_id,.emitted = emitted
+	};
+}
+
+/* Does the slot still stand for the block that the record refers to? */
+static inline bool
+slot_is_for(const SeenSlot *slot, const DecodedBkpBlock *block)
+{
+	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+								block->rlocator.relNumber, block->blkno,
+								block->forknum, REDOAHEAD_KIND_RELATION);
+
+	return slot->lsn != 0 && seen__same(&slot->key, &key);
+}
+
+
+/* ---------- buffers ---------- */
+
+/* The tag that the buffer manager knows the block by. */
+static inline BufferTag
+tag_of(const SeenKey *key)
+{
+	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
+	.relNumber = key->rel};
+	BufferTag	tag;
+
+	InitBufferTag(&tag, &rlocator, (ForkNumber) (key->fork_kind & 0xff),
+				  key->block);
+	return tag;
+}
+
+/*
+ * Does the buffer hold the block?  Looks without a lock, so the answer is a
+ * hint, which is all that redo takes it for.
+ */
+static inline bool
+still_in(Buffer buffer, const BufferTag *tag)
+{
+	return BufferTagsEqual(&GetBufferDescriptor(buffer - 1)->tag, tag);
+}
+
+/* Look the block up in the buffer table.  InvalidBuffer if it isn't there. */
+static Buffer
+look_up(BufferTag *tag)
+{
+	uint32		hash = BufTableHashCode(tag);
+	LWLock	   *lock = BufMappingPartitionLock(hash);
+	int			buf_id;
+
+	LWLockAcquire(lock, LW_SHARED);
+	buf_id = BufTableLookup(tag, hash);
+	LWLockRelease(lock);
+
+	return buf_id + 1;
+}
+
+
+/* ---------- emission ---------- */
+
+/* Offer a reference to the daemon.  True if it will see it. */
+static bool
+emit(const struct redoahead_ref *ref)
+{
+	switch (emit__put(&redoahead_emitter, ref))
+	{
+		case EMIT_OK:
+			redoahead_counters.emitted++;
+			if (redoahead_emitter.head - redoahead_emitter.signalled >= EMITTED_PER_WAKE &&
+				emit__must_wake(&redoahead_emitter))
+				attach__wake();
+			return true;
+		case EMIT_FULL:
+			redoahead_counters.dropped++;
+			break;
+		case EMIT_BAD_TAIL:
+			attach__distrust();
+			break;
+	}
+	return false;
+}
+
+/* Emit what the WAL does not name, unless it has been lately. */
+static void
+emit_implied(const struct redoahead_ref *refs, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		const struct redoahead_ref *ref = &refs[i];
+		SeenKey		key = seen__key(ref->spc, ref->db, ref->rel, ref->block,
+									ref->fork, ref->kind);
+
+		if (redoahead_emitter.ring == NULL)
+			return;
+
+		if (ref->kind == REDOAHEAD_KIND_SLRU)
+		{
+			SeenKey    *recent = &recent_slru[(ref->rel * 16 + ref->block) %
+											  RECENT_SLRU_PAGES];
+
+			/* Once is enough: it stays in the SLRU's buffers, or near. */
+			if (seen__same(recent, &key))
+				continue;
+			if (emit(ref))
+			{
+				*recent = key;
+				redoahead_counters.implied++;
+			}
+		}
+		else
+		{
+			BufferTag	tag = tag_of(&key);
+			bool		found;
+			SeenSlot   *slot = seen__enter(&seen, &key, &found);
+
+			if (found && slot->lsn >= replay_lsn)
+				continue;
+			if (look_up(&tag) != InvalidBuffer)
+				slot->lsn = ref->lsn;
+			else if (emit(ref))
+			{
+				slot->lsn = ref->lsn;
+				redoahead_counters.implied++;
+			}
+		}
+	}
+}
+
+
+/* ---------- the sink ---------- */
+
+static bool
+sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
+{
+	/* With direct I/O, the page cache is the wrong place. */
+	if (attach__state() != REDOAHEAD_ATTACHED ||
+		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
+		!fit_window())
+		return false;
+
+	*max_distance = redoahead_window;
+	*decode_buffer_size = (size_t) redoahead_decode_buffer_size * 1024;
+	return true;
+}
+
+static void
+sink_decoded(const DecodedXLogRecord *record)
+{
+	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
+	int			n;
+
+	decode_lsn = record->lsn;
+	n = implied__of_record(record, refs);
+	if (unlikely(n > 0))
+		emit_implied(refs, n);
+}
+
+static XLogPrefetchSinkResult
+sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
+{
+	DecodedBkpBlock *block = &record->blocks[block_id];
+	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+								block->rlocator.relNumber, block->blkno,
+								block->forknum, REDOAHEAD_KIND_RELATION);
+	XLogPrefetchSinkResult result;
+	SeenSlot   *slot;
+	bool		found;
+
+	redoahead_counters.offered++;
+
+	if (!filtered)
+	{
+		struct redoahead_ref refs[IMPLIED_MAX_PER_BLOCK];
+		int			n = implied__of_block(record, block_id, refs);
+
+		if (n > 0)
+			emit_implied(refs, n);
+	}
+
+	slot = seen__enter(&seen, &key, &found);
+
+	if (found && slot->lsn >= replay_lsn)
+	{
+		/* An earlier record, not replayed yet, brings it in. */
+		block->prefetch_buffer = slot->buffer;
+		redoahead_counters.repeat++;
+		result = XLOG_PREFETCH_SINK_REPEAT;
+	}
+	else if (block->has_image || (block->flags & BKPBLOCK_WILL_INIT))
+	{
+		/* This record does, without reading. */
+		slot->lsn = record->lsn;
+		redoahead_counters.not_read++;
+		result = XLOG_PREFETCH_SINK_NOT_READ;
+	}
+	else if (filtered)
+	{
+		redoahead_counters.not_read++;
+		return XLOG_PREFETCH_SINK_NOT_READ;
+	}
+	else
+	{
+		BufferTag	tag = tag_of(&key);
+
+		if (!found || slot->buffer == InvalidBuffer ||
+			!still_in(slot->buffer, &tag))
+			slot->buffer = look_up(&tag);
+
+		if (slot->buffer != InvalidBuffer)
+		{
+			block->prefetch_buffer = slot->buffer;
+			redoahead_counters.hit++;
+			result = XLOG_PREFETCH_SINK_HIT;
+		}
+		else if (redoahead_emitter.ring &&
+				 emit(&(struct redoahead_ref)
+					  {
+						  .lsn = record->lsn,.spc = key.spc,.db = key.db,
+						  .rel = key.rel,.block = key.block,
+						  .fork = block->forknum,
+						  .kind = REDOAHEAD_KIND_RELATION
+					  }))
+			result = XLOG_PREFETCH_SINK_IO;
+		else
+			return XLOG_PREFETCH_SINK_NOT_READ;
+		slot->lsn = record->lsn;
+	}
+
+	enqueue(record->lsn, slot, block_id, result == XLOG_PREFETCH_SINK_IO);
+	return result;
+}
+
+/*
+ * A record is about to be replayed.  Redo will look for its blocks: say where
+ * the last redo that used them found them.
+ */
+static void
+sink_replaying(DecodedXLogRecord *record)
+{
+	uint32		i;
+
+	replay_lsn = record->lsn;
+
+	if (redoahead_emitter.ring)
+	{
+		__atomic_store_n(&redoahead_emitter.ring->replay_lsn, replay_lsn,
+						 __ATOMIC_RELAXED);
+		__atomic_store_n(&redoahead_emitter.ring->decode_lsn, decode_lsn,
+						 __ATOMIC_RELAXED);
+		if (emit__must_wake(&redoahead_emitter))
+			attach__wake();
+	}
+
+	while (pending_tail != pending_head &&
+		   pending[pending_tail & pending_mask].lsn < record->lsn)
+		pending_tail++;
+
+	for (i = pending_tail; i != pending_head; i++)
+	{
+		PendingRef *ref = &pending[i & pending_mask];
+		DecodedBkpBlock *block = &record->blocks[ref->block_id];
+		SeenSlot   *slot = &seen.slots[ref->slot];
+
+		if (ref->lsn != record->lsn)
+			break;
+		if (block->prefetch_buffer == InvalidBuffer && slot->buffer != 0 &&
+			slot_is_for(slot, block))
+		{
+			block->prefetch_buffer = slot->buffer;
+			redoahead_counters.buffers_found++;
+		}
+	}
+	pending_replaying = i;
+
+	if (--records_until_poll == 0)
+	{
+		records_until_poll = RECORDS_PER_POLL;
+		attach__poll(replay_lsn, decode_lsn);
+	}
+}
+
+/* A record has been replayed: remember where its blocks are. */
+static void
+sink_replayed(const DecodedXLogRecord *record)
+{
+	for (; pending_tail != pending_replaying; pending_tail++)
+	{
+		PendingRef *ref = &pending[pending_tail & pending_mask];
+		const DecodedBkpBlock *block = &record->blocks[ref->block_id];
+		SeenSlot   *slot = &seen.slots[ref->slot];
+
+		if (block->prefetch_buffer != InvalidBuffer && slot_is_for(slot, block))
+			slot->buffer = block->prefetch_buffer;
+	}
+}
+
+static void
+sink_reset(void)
+{
+	forget();
+	replay_lsn = decode_lsn = InvalidXLogRecPtr;
+}
+
+static void
+sink_shutdown(void)
+{
+	attach__close();
+	stats__publish(replay_lsn, decode_lsn);
+}
+
+static const XLogPrefetchSink sink = {
+	.configure = sink_configure,
+	.decoded = sink_decoded,
+	.block = sink_block,
+	.replaying = sink_replaying,
+	.replayed = sink_replayed,
+	.reset = sink_reset,
+	.shutdown = sink_shutdown,
+};
+
+
+/* ---------- coming and going of the daemon ---------- */
+
+/* A daemon takes references from now on. */
+void
+redoahead__attached(void)
+{
+	forget();
+	XLogPrefetchReconfigure();
+}
+
+/*
+ * The daemon has gone, or stands still.  Ask the kernel for what it was asked
+ * for and may not have read, as the built-in prefetching would have.
+ */
+void
+redoahead__lost(void)
+{
+	XLogPrefetchReconfigure();
+
+	for (uint32 i = pending_replaying; i != pending_head; i++)
+	{
+		const PendingRef *ref = &pending[i & pending_mask];
+		const SeenSlot *slot = &seen.slots[ref->slot];
+		RelFileLocator rlocator = {.spcOid = slot->key.spc,
+			.dbOid = slot->key.db,
+		.relNumber = slot->key.rel};
+
+		if (ref->emitted && slot->lsn == ref->lsn &&
+			maintenance_io_concurrency > 0)
+			(void) PrefetchSharedBuffer(smgropen(rlocator, INVALID_PROC_NUMBER),
+										(ForkNumber) (slot->key.fork_kind & 0xff),
+										slot->key.block);
+	}
+	forget();
+}
+
+
+/* ---------- settings ---------- */
+
+static void
+assign_size(int newval, void *extra)
+{
+	if (AmStartupProcess())
+		XLogPrefetchReconfigure();
+}
+
+static void
+assign_ring_size(int newval, void *extra)
+{
+	if (AmStartupProcess() && newval != redoahead_ring_size)
+		attach__reconnect();
+}
+
+static void
+assign_socket(const char *newval, void *extra)
+{
+	if (AmStartupProcess() && redoahead_socket &&
+		strcmp(newval, redoahead_socket) != 0)
+		attach__reconnect();
+}
+
+void
+_PG_init(void)
+{
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+
+	DefineCustomStringVariable("redoahead.socket",
+							   "Unix socket of the redoahead daemon.",
+							   "A relative path is relative to the data directory. "
+							   "An empty string turns redoahead off.",
+							   &redoahead_socket,
+							   REDOAHEAD_DEFAULT_SOCKET,
+							   PGC_SIGHUP, 0,
+							   NULL, assign_socket, NULL);
+	DefineCustomIntVariable("redoahead.window",
+							"Block references to look ahead in the WAL.",
+							NULL,
+							&redoahead_window,
+							8192, 64, 1024 * 1024,
+							PGC_SIGHUP, 0,
+							NULL, assign_size, NULL);
+	DefineCustomIntVariable("redoahead.decode_buffer_size",
+							"Size of the WAL decode buffer while a daemon is attached.",
+							"Used if larger than wal_decode_buffer_size.",
+							&redoahead_decode_buffer_size,
+							16 * 1024, 512, 1024 * 1024,
+							PGC_SIGHUP, GUC_UNIT_KB,
+							NULL, assign_size, NULL);
+	DefineCustomIntVariable("redoahead.ring_size",
+							"Block references that the ring to the daemon holds.",
+							"Rounded up to a power of two.",
+							&redoahead_ring_size,
+							64 * 1024, REDOAHEAD_MIN_CAPACITY, REDOAHEAD_MAX_CAPACITY,
+							PGC_SIGHUP, 0,
+							NULL, assign_ring_size, NULL);
+	MarkGUCPrefixReserved("redoahead");
+
+	stats__init();
+	xlog_prefetch_sink = &sink;
+}

@@ -1,0 +1,74 @@
+/*
+ * redoahead.h
+ *		What the files of the redoahead server extension share.
+ *
+ * redoahead.c	settings, and the prefetch sink: what to emit
+ * attach.c		the daemon: connecting, watching, letting go
+ * stats.c		counters in shared memory and the SQL function that shows them
+ * implied.c	blocks that redo reads although no record names them
+ * seen.c		memory of blocks that needn't be emitted again
+ * emit.h		the producer's end of the ring
+ */
+#ifndef REDOAHEAD_H
+#define REDOAHEAD_H
+
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+
+#include "emit.h"
+
+/* Where we stand with the daemon. */
+typedef enum RedoaheadState
+{
+	REDOAHEAD_OFF,				/* redoahead.socket is empty, or not in recovery */
+	REDOAHEAD_DETACHED,			/* no daemon; trying again once a second */
+	REDOAHEAD_GREETING,			/* connected, waiting for its reply */
+	REDOAHEAD_ATTACHED,			/* the daemon takes references */
+	REDOAHEAD_STALLED,			/* attached, but it does not move; waiting */
+} RedoaheadState;
+
+/* Counters of the startup process, private to it. */
+typedef struct RedoaheadCounters
+{
+	uint64		offered;		/* block references offered by the prefetcher */
+	uint64		emitted;		/* references emitted, implied ones included */
+	uint64		implied;		/* of those, references that no record names */
+	uint64		hit;			/* found in shared buffers */
+	uint64		repeat;			/* taken care of by an earlier reference */
+	uint64		not_read;		/* full-page image, will be initialized, filtered */
+	uint64		dropped;		/* not emitted: the ring was full */
+	uint64		buffers_found;	/* redo told where the buffer is, at replay */
+	uint64		wakeups;		/* times the daemon had to be woken */
+	uint64		attached;		/* times a daemon was attached */
+	uint64		lost;			/* times it went away or stalled */
+} RedoaheadCounters;
+
+extern RedoaheadCounters redoahead_counters;
+
+/* The ring to the attached daemon. */
+extern Emitter redoahead_emitter;
+
+/* Settings. */
+extern char *redoahead_socket;
+extern int	redoahead_window;
+extern int	redoahead_ring_size;
+extern int	redoahead_decode_buffer_size;
+
+/* attach.c */
+extern RedoaheadState attach__state(void);
+extern uint32 attach__pid(void);
+extern void attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn);
+extern void attach__wake(void);
+extern void attach__distrust(void);
+extern void attach__reconnect(void);
+extern void attach__close(void);
+
+/* redoahead.c, called by attach.c */
+extern void redoahead__attached(void);
+extern void redoahead__lost(void);
+
+/* stats.c */
+extern void stats__init(void);
+extern void stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn);
+
+#endif							/* REDOAHEAD_H */

@@ -1,0 +1,49 @@
+/*
+ * seen.c
+ *		Memory of the blocks that redo will have, or has, in shared buffers:
+ *		making and clearing it.  What runs per block is inline in seen.h.
+ */
+#include "seen.h"
+
+#include <stdlib.h>
+
+/*
+ * Make a table that remembers at least "blocks" blocks (at most 2^26) without
+ * crowding.  Returns false if there isn't the memory.
+ */
+bool
+seen__create(SeenTable *table, uint32_t blocks)
+{
+	size_t		size;
+	int			bits = 4;
+
+	while (bits < 26 && ((uint64_t) SEEN_WAYS << bits) < (uint64_t) blocks * 2)
+		bits++;
+
+	table->nsets = UINT32_C(1) << bits;
+	table->shift = 64 - bits;
+	size = (size_t) table->nsets * SEEN_WAYS * sizeof(SeenSlot);
+	table->memory = aligned_alloc(64, size);
+	table->slots = table->memory;
+	if (table->memory == NULL)
+		return false;
+
+	seen__clear(table);
+	return true;
+}
+
+/* Free what seen__create() took; a zeroed table is fine, too. */
+void
+seen__destroy(SeenTable *table)
+{
+	free(table->memory);
+	memset(table, 0, sizeof(*table));
+}
+
+/* Forget all blocks. */
+void
+seen__clear(SeenTable *table)
+{
+	memset(table->slots, 0,
+		   (size_t) table->nsets * SEEN_WAYS * sizeof(SeenSlot));
+}

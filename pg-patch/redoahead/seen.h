@@ -1,0 +1,109 @@
+/*
+ * seen.h
+ *		Memory of the blocks that redo will have, or has, in shared buffers.
+ *
+ * A set-associative table, a pure function of its own memory: it takes no
+ * lock, makes no system call and allocates only in seen__create().  It knows
+ * nothing of PostgreSQL; callers give block identities as the numbers of
+ * redoahead_ref, LSNs as uint64 and buffers as int32 (0: unknown).
+ */
+#ifndef REDOAHEAD_SEEN_H
+#define REDOAHEAD_SEEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Slots in a set: a power of two, two cache lines' worth. */
+#define SEEN_WAYS	4
+
+/* Identity of a block; all bytes count, so clear reserved ones. */
+typedef struct SeenKey
+{
+	uint32_t	spc;			/* tablespace OID */
+	uint32_t	db;				/* database OID */
+	uint32_t	rel;			/* relfilenumber, or SLRU */
+	uint32_t	block;			/* block number */
+	uint32_t	fork_kind;		/* fork, and kind << 8 */
+} SeenKey;
+
+/* What is known of one block. */
+typedef struct SeenSlot
+{
+	SeenKey		key;			/* which block; never matches while lsn is 0 */
+	int32_t		buffer;			/* where redo found it, 0 if not known */
+	uint64_t	lsn;			/* record that brought it in; 0: free slot */
+} SeenSlot;
+
+_Static_assert(sizeof(SeenSlot) == 32, "SeenSlot is 32 bytes");
+
+typedef struct SeenTable
+{
+	SeenSlot   *slots;			/* nsets * SEEN_WAYS, 64-byte aligned */
+	void	   *memory;			/* what to free */
+	uint32_t	nsets;			/* a power of two */
+	int			shift;			/* hash bits to drop */
+} SeenTable;
+
+extern bool seen__create(SeenTable *table, uint32_t blocks);
+extern void seen__destroy(SeenTable *table);
+extern void seen__clear(SeenTable *table);
+
+static inline SeenKey
+seen__key(uint32_t spc, uint32_t db, uint32_t rel, uint32_t block,
+		  uint8_t fork, uint8_t kind)
+{
+	return (SeenKey) {spc, db, rel, block, fork | (uint32_t) kind << 8};
+}
+
+static inline bool
+seen__same(const SeenKey *a, const SeenKey *b)
+{
+	/* In order of how likely each is to differ. */
+	return a->block == b->block && a->rel == b->rel &&
+		a->fork_kind == b->fork_kind && a->db == b->db && a->spc == b->spc;
+}
+
+/* First slot of the set that the key belongs to. */
+static inline SeenSlot *
+seen__set(const SeenTable *table, const SeenKey *key)
+{
+	uint64_t	h;
+
+	h = ((uint64_t) key->rel << 32 | key->block) * UINT64_C(0x9E3779B97F4A7C15);
+	h ^= h >> 32;
+	h += ((uint64_t) key->db << 32) + key->spc + ((uint64_t) key->fork_kind << 24);
+	h *= UINT64_C(0xD6E8FEB86659FD93);
+
+	return table->slots + (h >> table->shift) * SEEN_WAYS;
+}
+
+/*
+ * The slot of a block.  *found says whether it was there; if not, the slot
+ * whose record is oldest has been given up for it and has lsn 0.
+ */
+static inline SeenSlot *
+seen__enter(const SeenTable *table, const SeenKey *key, bool *found)
+{
+	SeenSlot   *set = seen__set(table, key);
+	SeenSlot   *oldest = set;
+
+	for (int i = 0; i < SEEN_WAYS; i++)
+	{
+		if (seen__same(&set[i].key, key) && set[i].lsn != 0)
+		{
+			*found = true;
+			return &set[i];
+		}
+		if (set[i].lsn < oldest->lsn)
+			oldest = &set[i];
+	}
+
+	oldest->key = *key;
+	oldest->buffer = 0;
+	oldest->lsn = 0;
+	*found = false;
+	return oldest;
+}
+
+#endif							/* REDOAHEAD_SEEN_H */
