@@ -24,7 +24,9 @@ FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
 SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null))
-UNIT_SOURCES := $(sort $(wildcard tests/unit/test_*.c))
+# A unit test with a script run-NAME is of extension code, and builds itself.
+UNIT_SOURCES := $(filter-out $(patsubst tests/unit/run-%,tests/unit/test_%.c,$(wildcard \
+	tests/unit/run-*)),$(sort $(wildcard tests/unit/test_*.c)))
 TOOL_SOURCES := $(sort $(wildcard tests/tools/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
@@ -91,6 +93,7 @@ install: all ## Install the program and its man page (DESTDIR, prefix)
 
 install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR)
 	$(Q)rm -rf build/extension && mkdir -p build && cp -R pg-patch/redoahead build/extension
+	$(Q)$(MAKE) -C build/extension clean PG_CONFIG='$(PG_CONFIG)' >/dev/null
 	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
 
 clean: ## Remove what was compiled, but not the PostgreSQL builds
