@@ -44,7 +44,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 .DEFAULT_GOAL := all
-.SECONDARY:
+.PRECIOUS: build/fuzz/%.o
 .DELETE_ON_ERROR:
 .PHONY: all tests-programs bootstrap postgresql demo check check-unit check-fuzz \
 	check-bats check-postgresql bench install install-extension clean \

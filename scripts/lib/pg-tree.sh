@@ -41,29 +41,33 @@ pg_tree__patch() {			# SOURCE QUEUE
 }
 
 # Make a copy of a configured build tree believe that it was configured where
-# it is now: paths below OLD become paths below NEW in files and in links.
-# Times are kept, so that make sees nothing to do.
+# it is now: paths below OLD become paths below NEW in text files and in links.
+# Times of files are kept, so that make sees nothing to do.
 pg_tree__move() {			# BUILD-TREE OLD NEW
-	local file target
-	{ grep -rlIF -- "$2/" "$1" || true; } | while read -r file; do
-		touch -r "$file" "$file.time"
-		sed -i "s|$2/|$3/|g" "$file"
-		touch -r "$file.time" "$file"
-		rm "$file.time"
+	local link target
+	{ grep -rlIF --null -- "$2/" "$1" || true; } | OLD=$2 NEW=$3 xargs -0r perl -e '
+		for my $file (@ARGV) {
+			my ($atime, $mtime) = (stat $file)[8, 9];
+			open my $in, "<", $file or die "$file: $!\n";
+			my $text = do { local $/; <$in> };
+			$text =~ s|\Q$ENV{OLD}\E/|$ENV{NEW}/|g;
+			open my $out, ">", $file or die "$file: $!\n";
+			print $out $text;
+			close $out or die "$file: $!\n";
+			utime $atime, $mtime, $file;
+		}'
+	find "$1" -type l -lname "$2/*" | while read -r link; do
+		target=$(readlink "$link")
+		ln -sfn "$3/${target#"$2/"}" "$link"
 	done
-	find "$1" -type l -lname "$2/*" | while read -r file; do
-		target=$(readlink "$file")
-		touch -h -r "$file" "$1/.time"
-		ln -sfn "$3/${target#"$2/"}" "$file"
-		touch -h -r "$1/.time" "$file"
-	done
-	rm -f "$1/.time"
 }
 
-# Remove all that was linked, and the file that holds the installation paths,
-# so that the next make links against this tree's own libraries and paths.
-pg_tree__unlink_programs() {	# BUILD-TREE
-	find "$1" -type f \( -name '*.so' -o -name '*.so.*' \) -delete
+# Remove all that was linked, and the objects that name the installation
+# directory OLD, so that the next make uses this tree's own paths and libraries.
+# Archives go too: PostgreSQL's makefiles have .SECONDARY, by which an object
+# that is missing from under an up-to-date archive is not made again.
+pg_tree__unlink_programs() {	# BUILD-TREE OLD
+	find "$1" -type f \( -name '*.so' -o -name '*.so.*' -o -name '*.a' \) -delete
 	find "$1" -type f -perm -u+x ! -name config.status -delete
-	rm -f "$1/src/port/pg_config_paths.h"
+	grep -rlF --include='*.o' -- "$2" "$1" | xargs -r rm -f
 }
