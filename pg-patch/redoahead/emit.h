@@ -17,7 +17,7 @@
 
 typedef enum EmitResult
 {
-	EMIT_OK,					/* the daemon will see it */
+	EMIT_OK,					/* the daemon will get it */
 	EMIT_FULL,					/* dropped and counted */
 	EMIT_BAD_TAIL,				/* the daemon lies; stop using the ring */
 } EmitResult;
@@ -29,7 +29,7 @@ typedef struct Emitter
 	struct redoahead_ref *refs; /* its slots */
 	uint64_t	head;			/* references emitted */
 	uint64_t	tail;			/* the daemon's tail when last looked at */
-	uint64_t	signalled;		/* head when the daemon's sleep was last checked */
+	uint64_t	published;		/* head as the daemon sees it */
 	uint64_t	dropped;		/* references dropped: full ring */
 	uint32_t	capacity;		/* slots, a power of two */
 } Emitter;
@@ -40,13 +40,13 @@ emit__refresh_tail(Emitter *e)
 {
 	uint64_t	tail = __atomic_load_n(&e->ring->tail, __ATOMIC_ACQUIRE);
 
-	if (tail < e->tail || tail > e->head)
+	if (tail < e->tail || tail > e->published)
 		return false;
 	e->tail = tail;
 	return true;
 }
 
-/* Offer one reference to the daemon. */
+/* Put one reference into the ring; the daemon sees it after emit__publish(). */
 static inline EmitResult
 emit__put(Emitter *e, const struct redoahead_ref *ref)
 {
@@ -64,20 +64,22 @@ emit__put(Emitter *e, const struct redoahead_ref *ref)
 
 	e->refs[e->head & (e->capacity - 1)] = *ref;
 	e->head++;
-	__atomic_store_n(&e->ring->head, e->head, __ATOMIC_RELEASE);
 	return EMIT_OK;
 }
 
 /*
- * Has something been emitted since the last call, and does the daemon sleep?
- * Then the caller must write to the eventfd.
+ * Show the daemon what has been put, to be called after each record or so:
+ * each call that finds something makes a cache line move to the daemon's CPU
+ * and back.  True if the daemon sleeps; then the caller must write to the
+ * eventfd.
  */
 static inline bool
-emit__must_wake(Emitter *e)
+emit__publish(Emitter *e)
 {
-	if (e->signalled == e->head)
+	if (e->published == e->head)
 		return false;
-	e->signalled = e->head;
+	e->published = e->head;
+	__atomic_store_n(&e->ring->head, e->head, __ATOMIC_RELEASE);
 
 	/* Pairs with the daemon's: set sleeping, fence, look at head. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

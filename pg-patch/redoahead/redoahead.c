@@ -45,8 +45,8 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 /* How many records go by between two looks at the daemon. */
 #define RECORDS_PER_POLL	16
 
-/* How many references are emitted before we look whether the daemon sleeps. */
-#define EMITTED_PER_WAKE	32
+/* How many references are shown to the daemon at a time, at most. */
+#define EMITTED_PER_PUBLISH	32
 
 /* Least number of blocks to remember; a window's worth is remembered anyway. */
 #define MIN_SEEN_BLOCKS		(32 * 1024)
@@ -213,7 +213,7 @@ look_up(BufferTag *tag)
 
 /* ---------- emission ---------- */
 
-/* Offer a reference to the daemon.  True if it will see it. */
+/* Give a reference to the daemon.  True if it will get it. */
 static bool
 emit(const struct redoahead_ref *ref)
 {
@@ -221,8 +221,8 @@ emit(const struct redoahead_ref *ref)
 	{
 		case EMIT_OK:
 			redoahead_counters.emitted++;
-			if (redoahead_emitter.head - redoahead_emitter.signalled >= EMITTED_PER_WAKE &&
-				emit__must_wake(&redoahead_emitter))
+			if (redoahead_emitter.head - redoahead_emitter.published >= EMITTED_PER_PUBLISH &&
+				emit__publish(&redoahead_emitter))
 				attach__wake();
 			return true;
 		case EMIT_FULL:
@@ -402,7 +402,7 @@ sink_replaying(DecodedXLogRecord *record)
 						 __ATOMIC_RELAXED);
 		__atomic_store_n(&redoahead_emitter.ring->decode_lsn, decode_lsn,
 						 __ATOMIC_RELAXED);
-		if (emit__must_wake(&redoahead_emitter))
+		if (emit__publish(&redoahead_emitter))
 			attach__wake();
 	}
 
