@@ -1,0 +1,172 @@
+/*
+ * cluster.c
+ *		What a PostgreSQL data directory is: who owns it, which major made it,
+ *		and its system identifier.
+ *
+ * Functions that a user started log what is wrong with the directory.  The
+ * paths of relations are in relpath.c; nothing here looks at running
+ * processes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster/cluster.h"
+#include "report/log.h"
+
+/* Read up to size bytes of a small file of the cluster; returns how many. */
+static int
+read_file(const struct cluster *cluster, const char *name, void *data, size_t size)
+{
+	ssize_t		n;
+	int			fd;
+
+	fd = openat(cluster->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	do
+		n = pread(fd, data, size, 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	return (int) n;
+}
+
+/*
+ * The major version that made the cluster.  Read anew each time: pg_upgrade
+ * may have put another cluster under the same path.
+ */
+int
+cluster__major(const struct cluster *cluster)
+{
+	char		text[16];
+	char	   *end;
+	long		major;
+	int			n;
+
+	n = read_file(cluster, "PG_VERSION", text, sizeof(text) - 1);
+	if (n < 0)
+		return n;
+	text[n] = '\0';
+	errno = 0;
+	major = strtol(text, &end, 10);
+	if (end == text || errno != 0 || major <= 0 || major > 1000 ||
+		(*end != '\n' && *end != '\0' && *end != '.'))
+		return -EINVAL;
+	return (int) major;
+}
+
+/* The system identifier, from the first bytes of global/pg_control. */
+int
+cluster__system_identifier(const struct cluster *cluster, uint64_t *identifier)
+{
+	int			n;
+
+	n = read_file(cluster, "global/pg_control", identifier, sizeof(*identifier));
+	if (n < 0)
+		return n;
+	return n == (int) sizeof(*identifier) ? 0 : -ENODATA;
+}
+
+/* Open a data directory and make sure that it is one. */
+int
+cluster__open(struct cluster *cluster, const char *path)
+{
+	uint64_t	identifier;
+	struct stat st;
+	int			err;
+
+	cluster->dirfd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cluster->dirfd < 0)
+	{
+		err = -errno;
+		log_error("data directory \"%s\" cannot be opened: %s; give an existing one with -D",
+				  path, strerror(-err));
+		return err;
+	}
+	if (fstat(cluster->dirfd, &st) < 0 || realpath(path, cluster->path) == NULL)
+	{
+		err = -errno;
+		log_error("data directory \"%s\" cannot be examined: %s; check its permissions",
+				  path, strerror(-err));
+		goto fail;
+	}
+	cluster->device = st.st_dev;
+	cluster->inode = st.st_ino;
+	cluster->uid = st.st_uid;
+	cluster->gid = st.st_gid;
+
+	err = cluster->major = cluster__major(cluster);
+	if (err < 0)
+	{
+		log_error("\"%s\" is not a PostgreSQL data directory: its PG_VERSION: %s; "
+				  "give the directory that initdb made with -D",
+				  path, err == -EINVAL ? "not a version number" : strerror(-err));
+		goto fail;
+	}
+	if (cluster->major < CLUSTER_MIN_MAJOR || cluster->major > CLUSTER_MAX_MAJOR)
+	{
+		log_error("data directory \"%s\" is of PostgreSQL %d, this program knows %d to %d; "
+				  "install a redoahead that knows it",
+				  path, cluster->major, CLUSTER_MIN_MAJOR, CLUSTER_MAX_MAJOR);
+		err = -EPROTONOSUPPORT;
+		goto fail;
+	}
+	err = cluster__system_identifier(cluster, &identifier);
+	if (err < 0)
+	{
+		log_error("\"%s\" is not a PostgreSQL data directory: its global/pg_control: %s; "
+				  "give the directory that initdb made with -D",
+				  path, err == -ENODATA ? "too short" : strerror(-err));
+		goto fail;
+	}
+	return 0;
+
+fail:
+	cluster__close(cluster);
+	return err;
+}
+
+/* Forget the directory. */
+void
+cluster__close(struct cluster *cluster)
+{
+	if (cluster->dirfd >= 0)
+		close(cluster->dirfd);
+	cluster->dirfd = -1;
+}
+
+/*
+ * Become the owner of the cluster, who alone may open its files and whose
+ * startup process alone may talk to us.
+ */
+int
+cluster__become_owner(const struct cluster *cluster)
+{
+	int			err;
+
+	if (geteuid() == cluster->uid && getuid() == cluster->uid)
+		return 0;
+	if (geteuid() != 0)
+	{
+		log_error("data directory \"%s\" belongs to user %u, this process runs as user %u; "
+				  "start it as the owner or as root",
+				  cluster->path, (unsigned) cluster->uid, (unsigned) geteuid());
+		return -EPERM;
+	}
+	if (setgroups(0, NULL) < 0 ||
+		setresgid(cluster->gid, cluster->gid, cluster->gid) < 0 ||
+		setresuid(cluster->uid, cluster->uid, cluster->uid) < 0)
+	{
+		err = -errno;
+		log_error("cannot become user %u, the owner of \"%s\": %s; start as that user",
+				  (unsigned) cluster->uid, cluster->path, strerror(-err));
+		return err;
+	}
+	return 0;
+}

@@ -1,0 +1,34 @@
+/*
+ * cluster.h
+ *		A PostgreSQL data directory.
+ */
+#ifndef REDOAHEAD_CLUSTER_CLUSTER_H
+#define REDOAHEAD_CLUSTER_CLUSTER_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Majors whose file layout is known. */
+#define CLUSTER_MIN_MAJOR	13
+#define CLUSTER_MAX_MAJOR	18
+
+struct cluster
+{
+	int			dirfd;			/* the data directory */
+	char		path[PATH_MAX]; /* absolute path, for messages */
+	dev_t		device;			/* device of the data directory */
+	ino_t		inode;			/* inode of the data directory */
+	uid_t		uid;			/* its owner */
+	gid_t		gid;			/* its group */
+	int			major;			/* from PG_VERSION when it was opened */
+};
+
+int			cluster__open(struct cluster *cluster, const char *path);
+void		cluster__close(struct cluster *cluster);
+int			cluster__become_owner(const struct cluster *cluster);
+int			cluster__major(const struct cluster *cluster);
+int			cluster__system_identifier(const struct cluster *cluster,
+									   uint64_t *identifier);
+
+#endif							/* REDOAHEAD_CLUSTER_CLUSTER_H */

@@ -1,0 +1,114 @@
+/*
+ * relpath.c
+ *		From a block reference to the segment file that holds the block.
+ *
+ * A reference comes from another process and may hold anything: every field
+ * is checked here, and only here, before a path is made of it.  Paths are
+ * relative to the data directory.  Does not look at the file system.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/relpath.h"
+
+/* PostgreSQL's InvalidBlockNumber. */
+#define INVALID_BLOCK_NUMBER	UINT32_MAX
+
+/* SLRU segment numbers have at most six hexadecimal digits. */
+#define MAX_SLRU_SEGMENT	0xFFFFFF
+
+static const char *const slru_directories[REDOAHEAD_SLRU_COUNT] = {
+	[REDOAHEAD_SLRU_XACT] = "pg_xact",
+	[REDOAHEAD_SLRU_MULTIXACT_OFFSET] = "pg_multixact/offsets",
+	[REDOAHEAD_SLRU_MULTIXACT_MEMBER] = "pg_multixact/members",
+	[REDOAHEAD_SLRU_COMMIT_TS] = "pg_commit_ts",
+};
+
+static const char *const fork_suffixes[REDOAHEAD_FORK_COUNT] = {
+	[REDOAHEAD_FORK_MAIN] = "",
+	[REDOAHEAD_FORK_FSM] = "_fsm",
+	[REDOAHEAD_FORK_VM] = "_vm",
+	[REDOAHEAD_FORK_INIT] = "_init",
+};
+
+/* What is wrong with a reference; INVALID_REASON_COUNT if nothing is. */
+static enum invalid_reason
+check_ref(const struct redoahead_ref *ref)
+{
+	if (ref->kind == REDOAHEAD_KIND_SLRU)
+	{
+		if (ref->rel >= REDOAHEAD_SLRU_COUNT)
+			return INVALID_SLRU;
+		if (ref->block / REDOAHEAD_SLRU_PAGES_PER_SEGMENT > MAX_SLRU_SEGMENT)
+			return INVALID_BLOCK;
+		return INVALID_REASON_COUNT;
+	}
+	if (ref->kind != REDOAHEAD_KIND_RELATION)
+		return INVALID_KIND;
+	if (ref->fork >= REDOAHEAD_FORK_COUNT)
+		return INVALID_FORK;
+	if (ref->rel == 0)
+		return INVALID_RELATION;
+	if (ref->spc == 0 || (ref->spc == RELPATH_GLOBAL_TABLESPACE) != (ref->db == 0))
+		return INVALID_DATABASE;
+	if (ref->block == INVALID_BLOCK_NUMBER)
+		return INVALID_BLOCK;
+	return INVALID_REASON_COUNT;
+}
+
+/*
+ * Find the segment file of a reference, and the block's number within it.
+ * Returns 0, or -1 with the reason why there can be no such block.
+ */
+int
+relpath__resolve(const struct redoahead_ref *ref, const struct relpath_layout *layout,
+				 struct relpath_key *key, uint32_t *block, enum invalid_reason *reason)
+{
+	*reason = check_ref(ref);
+	if (*reason != INVALID_REASON_COUNT)
+		return -1;
+
+	memset(key, 0, sizeof(*key));
+	key->kind = ref->kind;
+	key->rel = ref->rel;
+	if (ref->kind == REDOAHEAD_KIND_SLRU)
+	{
+		key->segment = ref->block / REDOAHEAD_SLRU_PAGES_PER_SEGMENT;
+		*block = ref->block % REDOAHEAD_SLRU_PAGES_PER_SEGMENT;
+		return 0;
+	}
+	key->spc = ref->spc;
+	key->db = ref->db;
+	key->fork = ref->fork;
+	key->segment = ref->block / layout->segment_blocks;
+	*block = ref->block % layout->segment_blocks;
+	return 0;
+}
+
+/* The path of a segment file, relative to the data directory. */
+void
+relpath__format(const struct relpath_key *key, const struct relpath_layout *layout,
+				char path[RELPATH_BYTES])
+{
+	char		segment[16] = "";
+
+	if (key->kind == REDOAHEAD_KIND_SLRU)
+	{
+		snprintf(path, RELPATH_BYTES, "%s/%04X", slru_directories[key->rel], key->segment);
+		return;
+	}
+
+	if (key->segment > 0)
+		snprintf(segment, sizeof(segment), ".%u", key->segment);
+
+	if (key->spc == RELPATH_GLOBAL_TABLESPACE)
+		snprintf(path, RELPATH_BYTES, "global/%u%s%s",
+				 key->rel, fork_suffixes[key->fork], segment);
+	else if (key->spc == RELPATH_DEFAULT_TABLESPACE)
+		snprintf(path, RELPATH_BYTES, "base/%u/%u%s%s",
+				 key->db, key->rel, fork_suffixes[key->fork], segment);
+	else
+		snprintf(path, RELPATH_BYTES, "pg_tblspc/%u/%s/%u/%u%s%s",
+				 key->spc, layout->tablespace_dir, key->db,
+				 key->rel, fork_suffixes[key->fork], segment);
+}

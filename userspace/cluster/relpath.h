@@ -1,0 +1,51 @@
+/*
+ * relpath.h
+ *		Names of the files that hold a block.
+ */
+#ifndef REDOAHEAD_CLUSTER_RELPATH_H
+#define REDOAHEAD_CLUSTER_RELPATH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "redoahead_abi.h"
+#include "report/counters.h"
+
+/* OIDs of the tablespaces that every cluster has. */
+#define RELPATH_DEFAULT_TABLESPACE	1663	/* pg_default: base/ */
+#define RELPATH_GLOBAL_TABLESPACE	1664	/* pg_global: global/ */
+
+/* Room for the longest path. */
+#define RELPATH_BYTES	192
+
+/* How this cluster lays out its files. */
+struct relpath_layout
+{
+	uint32_t	block_size;		/* BLCKSZ, bytes */
+	uint32_t	segment_blocks; /* RELSEG_SIZE, blocks in a segment file */
+	char		tablespace_dir[64]; /* TABLESPACE_VERSION_DIRECTORY */
+};
+
+/* One segment file; reserved bytes are zero, so that keys compare as bytes. */
+struct relpath_key
+{
+	uint32_t	spc;			/* tablespace OID, 0 for an SLRU */
+	uint32_t	db;				/* database OID, 0 for shared ones and SLRUs */
+	uint32_t	rel;			/* relfilenumber or REDOAHEAD_SLRU_* */
+	uint32_t	segment;		/* number of the segment file */
+	uint8_t		kind;			/* REDOAHEAD_KIND_* */
+	uint8_t		fork;			/* REDOAHEAD_FORK_*, 0 for an SLRU */
+	uint16_t	reserved;		/* 0 */
+};
+
+_Static_assert(sizeof(struct relpath_key) == 20, "relpath_key has no holes");
+
+int			relpath__resolve(const struct redoahead_ref *ref,
+							 const struct relpath_layout *layout,
+							 struct relpath_key *key, uint32_t *block,
+							 enum invalid_reason *reason);
+void		relpath__format(const struct relpath_key *key,
+							const struct relpath_layout *layout,
+							char path[RELPATH_BYTES]);
+
+#endif							/* REDOAHEAD_CLUSTER_RELPATH_H */

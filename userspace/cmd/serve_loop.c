@@ -1,0 +1,455 @@
+/*
+ * serve_loop.c
+ *		Waits for servers, and serves one recovery after the other.
+ *
+ * One thread, one epoll set: the listening socket, clients that have not said
+ * hello, the attached server's socket and eventfd, and signals.  While a
+ * recovery keeps us busy the loop runs on the engine's waits and looks at
+ * epoll now and then; without work it sleeps in epoll.  A recovery that is
+ * not attached costs nothing.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/serve_loop.h"
+#include "report/clock.h"
+#include "report/log.h"
+#include "report/stats.h"
+#include "source/listener.h"
+#include "source/ring.h"
+
+/* How long to look for new references before going to sleep, us. */
+#define IDLE_US			2000
+
+/* Time between two looks at an empty ring, us. */
+#define LOOK_US			200
+
+/* Longest wait for completions; bounds the time between heartbeats, us. */
+#define WAIT_US			2000
+
+/* Time between two looks at sockets and signals while busy, us. */
+#define EVENTS_US		2000
+
+/* Time between two updates of what the server can read of us, us. */
+#define PUBLISH_US		10000
+
+/* Time between two writes of the statistics file, us. */
+#define STATS_US		1000000
+
+/* Events fetched at once. */
+#define MAX_EVENTS		16
+
+struct serve
+{
+	const struct serve_config *config;	/* as given */
+	int			epoll_fd;		/* everything that can wake us */
+	int			signal_fd;		/* SIGTERM and SIGINT */
+	struct listener *listener;	/* who wants to be served */
+	bool		stop;			/* a signal said so */
+
+	/* The attached recovery. */
+	bool		attached;		/* is there one? */
+	bool		hung_up;		/* the server closed its socket */
+	struct listener_offer server;	/* its descriptors and its hello */
+	struct ring ring;			/* its references */
+	struct redoahead_ref *refs; /* a batch of them, copied */
+	uint64_t	begin_us;		/* when it attached, us */
+	uint64_t	begin_cpu_us;	/* CPU time of the process then, us */
+	uint64_t	work_us;		/* when there was work last, us */
+	uint64_t	events_us;		/* when epoll was looked at last, us */
+	uint64_t	publish_us;		/* when the server was told last, us */
+
+	/* For the report. */
+	uint64_t	stats_us;		/* when the file was written last, us */
+	bool		stats_failed;	/* the file could not be written, said so */
+	uint64_t	recoveries;		/* recoveries that attached so far */
+	struct counters last;		/* of the last recovery that ended */
+	struct counters ended;		/* of all recoveries that ended */
+};
+
+/* Bring the counters that are measured, not counted, up to date. */
+static void
+update_times(struct serve *serve)
+{
+	struct counters *counters = engine__counters(serve->config->engine);
+
+	counters->cpu_us = clock__cpu_us() - serve->begin_cpu_us;
+	counters->elapsed_us = clock__now_us() - serve->begin_us;
+}
+
+/* Write the statistics file, if there is to be one. */
+static void
+write_stats(struct serve *serve)
+{
+	const struct serve_config *config = serve->config;
+	struct counters total = serve->ended;
+	struct stats stats = {
+		.backend = config->engine_options->sink->name,
+		.depth = config->engine_options->depth,
+		.attached = serve->attached,
+		.recoveries = serve->recoveries,
+		.recovery = &serve->last,
+		.total = &total,
+	};
+	int			err;
+
+	serve->stats_us = clock__now_us();
+	if (config->stats_path == NULL)
+		return;
+	if (serve->attached)
+	{
+		update_times(serve);
+		stats.recovery = engine__counters(config->engine);
+		stats.in_flight = engine__in_flight(config->engine);
+		stats.open_files = engine__open_files(config->engine);
+		stats.replay_lsn = ring__replay_lsn(&serve->ring);
+		counters__add(&total, stats.recovery);
+	}
+	err = stats__write(config->stats_path, &stats);
+	if (err < 0 && !serve->stats_failed)
+		log_warning("statistics file \"%s\" cannot be written: %s; give another one with --stats",
+					config->stats_path, strerror(-err));
+	serve->stats_failed = err < 0;
+}
+
+/* Tell the server how far we are. */
+static void
+publish(struct serve *serve, uint64_t now_us)
+{
+	const struct counters *counters = engine__counters(serve->config->engine);
+	struct ring_progress progress = {
+		.blocks_read = counters->blocks_read,
+		.blocks_failed = counters__failed(counters),
+		.blocks_stale = counters->blocks_stale,
+		.in_flight = engine__in_flight(serve->config->engine),
+		.busy_ns = (clock__cpu_us() - serve->begin_cpu_us) * 1000,
+	};
+
+	serve->publish_us = now_us;
+	ring__publish(&serve->ring, &progress);
+}
+
+static int
+watch(struct serve *serve, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events,.data.fd = fd};
+
+	return epoll_ctl(serve->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/*
+ * Let go of a server's descriptors.  The eventfd must leave the epoll set by
+ * hand: the server has it open too, so that closing ours does not do it.
+ */
+static void
+drop_server(struct serve *serve, struct listener_offer *server)
+{
+	(void) epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, server->eventfd, NULL);
+	(void) epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, server->socket, NULL);
+	listener__drop_offer(server);
+}
+
+/* Begin to serve a recovery, or tell its server why not. */
+static void
+attach(struct serve *serve, struct listener_offer *offer)
+{
+	struct hello_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
+	struct relpath_layout layout = {
+		.block_size = offer->hello.block_size,
+		.segment_blocks = offer->hello.segment_blocks,
+	};
+	const char *reason;
+
+	/*
+	 * The eventfd is watched for edges and never read: a read could block if
+	 * it is something else.
+	 */
+	if (serve->attached)
+		hello__refuse(&verdict, REDOAHEAD_BUSY,
+					  "another startup process is attached; wait for it to end");
+	else if (ring__map(&serve->ring, offer->memfd, offer->hello.ring_bytes, &reason) < 0)
+		hello__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
+	else if (watch(serve, offer->eventfd, EPOLLIN | EPOLLET) < 0)
+		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
+					  "the second descriptor is no eventfd; report a bug");
+	else if (watch(serve, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
+		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
+					  "the daemon is out of memory; give it more");
+
+	if (verdict.status != REDOAHEAD_ACCEPTED)
+	{
+		log_warning("refused a recovery: %s", verdict.reason);
+		listener__answer(offer->socket, &verdict);
+		if (!serve->attached)
+			ring__unmap(&serve->ring);
+		drop_server(serve, offer);
+		return;
+	}
+
+	memcpy(layout.tablespace_dir, offer->hello.tablespace_dir, sizeof(layout.tablespace_dir));
+	serve->server = *offer;
+	serve->attached = true;
+	serve->hung_up = false;
+	serve->recoveries++;
+	serve->begin_us = clock__now_us();
+	serve->begin_cpu_us = clock__cpu_us();
+	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
+	engine__begin(serve->config->engine, &layout);
+	ring__beat(&serve->ring);
+	listener__answer(offer->socket, &verdict);
+	log_info("recovery attached: server %u, ring of %" PRIu64 " references",
+			 offer->hello.server_version, serve->ring.capacity);
+	write_stats(serve);
+}
+
+/* One line about the recovery that ended. */
+static void
+log_summary(const struct counters *counters, uint64_t dropped)
+{
+	char		failed[256] = "";
+	size_t		length = 0;
+
+	for (int i = 0; i < FAIL_REASON_COUNT; i++)
+		if (counters->blocks_failed[i] > 0)
+			length += (size_t) snprintf(failed + length, sizeof(failed) - length,
+										"%s%s %" PRIu64, length > 0 ? ", " : " (",
+										counters__fail_name(i), counters->blocks_failed[i]);
+	if (length > 0)
+		snprintf(failed + length, sizeof(failed) - length, ")");
+
+	log_info("recovery ended: %" PRIu64 " references taken, %" PRIu64 " invalid, %" PRIu64
+			 " dropped by the server; blocks: %" PRIu64 " read, %" PRIu64 " failed%s, %" PRIu64
+			 " stale; %" PRIu64 " requests, %" PRIu64 " joined; CPU %.3f s, elapsed %.3f s",
+			 counters->refs_taken, counters__invalid(counters), dropped,
+			 counters->blocks_read, counters__failed(counters), failed, counters->blocks_stale,
+			 counters->requests, counters->requests_joined,
+			 (double) counters->cpu_us / 1e6, (double) counters->elapsed_us / 1e6);
+}
+
+/* The recovery is over: let go of all that belongs to it. */
+static int
+detach(struct serve *serve)
+{
+	struct engine *engine = serve->config->engine;
+	int			err;
+
+	err = engine__end(engine);
+	update_times(serve);
+	log_summary(engine__counters(engine), ring__dropped(&serve->ring));
+	serve->last = *engine__counters(engine);
+	counters__add(&serve->ended, &serve->last);
+
+	ring__unmap(&serve->ring);
+	drop_server(serve, &serve->server);
+	serve->attached = false;
+	write_stats(serve);
+	return err;
+}
+
+static void
+handle_event(struct serve *serve, int fd)
+{
+	struct listener_offer offer;
+	struct signalfd_siginfo info;
+
+	if (fd == serve->signal_fd)
+	{
+		if (read(fd, &info, sizeof(info)) == (ssize_t) sizeof(info))
+		{
+			log_info("stopping: %s", strsignal((int) info.ssi_signo));
+			serve->stop = true;
+		}
+	}
+	else if (listener__owns(serve->listener, fd))
+	{
+		if (listener__handle(serve->listener, fd, &offer))
+			attach(serve, &offer);
+	}
+	else if (serve->attached && fd == serve->server.socket)
+		serve->hung_up = true;	/* nothing may be said here, only goodbye */
+}
+
+/* Look at everything that epoll watches, waiting up to wait_ms. */
+static int
+handle_events(struct serve *serve, int wait_ms)
+{
+	struct epoll_event events[MAX_EVENTS];
+	int			client_ms;
+	int			n;
+
+	client_ms = listener__wait_ms(serve->listener, clock__now_us());
+	if (client_ms >= 0 && (wait_ms < 0 || client_ms < wait_ms))
+		wait_ms = client_ms;
+	n = epoll_wait(serve->epoll_fd, events, MAX_EVENTS, wait_ms);
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	for (int i = 0; i < n; i++)
+		handle_event(serve, events[i].data.fd);
+
+	serve->events_us = clock__now_us();
+	listener__expire(serve->listener, serve->events_us);
+	return 0;
+}
+
+/* Sleep until the server, a signal or the next sweep wakes us. */
+static int
+sleep_until_woken(struct serve *serve)
+{
+	int			err;
+
+	publish(serve, serve->events_us);
+	if (!ring__sleep(&serve->ring))
+		return 0;
+	engine__counters(serve->config->engine)->sleeps++;
+	err = handle_events(serve, STATS_US / 1000);
+	if (serve->attached)
+		ring__wake(&serve->ring);
+	return err;
+}
+
+/* One round while a recovery is attached.  Returns -errno to end it. */
+static int
+serve_round(struct serve *serve)
+{
+	static const struct timespec look = {.tv_nsec = LOOK_US * 1000};
+	struct engine *engine = serve->config->engine;
+	uint64_t	replay_lsn = ring__replay_lsn(&serve->ring);
+	unsigned	room = engine__room(engine);
+	uint64_t	now_us;
+	int			taken = 0;
+	int			done;
+
+	ring__beat(&serve->ring);
+	if (room > 0)
+	{
+		taken = ring__take(&serve->ring, serve->refs, room);
+		if (taken < 0)
+		{
+			log_warning("the server wrote an impossible index into the ring; its recovery is no longer served; report a bug");
+			return taken;
+		}
+		if (taken > 0)
+			engine__offer(engine, serve->refs, (unsigned) taken, replay_lsn);
+	}
+
+	/* With nothing left to ask for, look at the ring again soon. */
+	done = engine__run(engine, replay_lsn, engine__room(engine) > 0 ? LOOK_US : WAIT_US);
+	if (done < 0)
+		return done;
+
+	now_us = clock__now_us();
+	if (now_us - serve->publish_us >= PUBLISH_US)
+	{
+		publish(serve, now_us);
+		engine__sweep(engine);
+	}
+	if (now_us - serve->stats_us >= STATS_US)
+		write_stats(serve);
+
+	if (taken > 0 || !engine__idle(engine))
+	{
+		serve->work_us = now_us;
+		if (now_us - serve->events_us >= EVENTS_US)
+			return handle_events(serve, 0);
+		return 0;
+	}
+	if (now_us - serve->work_us < IDLE_US)
+	{
+		nanosleep(&look, NULL);
+		return 0;
+	}
+	return sleep_until_woken(serve);
+}
+
+/* Serve until a signal says stop. */
+static int
+run(struct serve *serve)
+{
+	int			err = 0;
+	int			end_err;
+
+	while (!serve->stop && err == 0)
+	{
+		if (!serve->attached)
+		{
+			err = handle_events(serve, -1);
+			continue;
+		}
+		err = serve_round(serve);
+		if (err == 0 && !serve->hung_up && !serve->stop)
+			continue;
+
+		/* A server that misbehaves is not our failure; a broken sink is. */
+		if (err == -EPROTO)
+			err = 0;
+		if (err < 0)
+			log_error("reading failed: %s; try --backend=fadvise", strerror(-err));
+		end_err = detach(serve);
+		if (err == 0)
+			err = end_err;
+	}
+	return err;
+}
+
+/* Block the signals that end us and receive them through a descriptor. */
+static int
+open_signals(void)
+{
+	sigset_t	signals;
+	int			fd;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The daemon.  Returns 0 when told to stop, or -errno. */
+int
+serve_loop__run(const struct serve_config *config)
+{
+	struct serve serve = {.config = config,.epoll_fd = -1,.signal_fd = -1};
+	int			err;
+
+	serve.refs = calloc(config->engine_options->batch, sizeof(*serve.refs));
+	serve.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	serve.signal_fd = open_signals();
+	if (serve.refs == NULL || serve.epoll_fd < 0 || serve.signal_fd < 0 ||
+		watch(&serve, serve.signal_fd, EPOLLIN) < 0)
+	{
+		log_error("cannot set up the event loop: %s; raise the limits of this process",
+				  strerror(errno));
+		err = -ENOMEM;
+		goto cleanup;
+	}
+	err = listener__open(&serve.listener, config->cluster, config->socket, serve.epoll_fd);
+	if (err < 0)
+		goto cleanup;
+
+	log_info("serving \"%s\" at \"%s\" with %s, %u blocks in flight",
+			 config->cluster->path, config->socket,
+			 config->engine_options->sink->name, config->engine_options->depth);
+	write_stats(&serve);
+	err = run(&serve);
+	write_stats(&serve);
+
+cleanup:
+	listener__close(serve.listener);
+	if (serve.signal_fd >= 0)
+		close(serve.signal_fd);
+	if (serve.epoll_fd >= 0)
+		close(serve.epoll_fd);
+	free(serve.refs);
+	return err;
+}

@@ -1,0 +1,42 @@
+/*
+ * engine.h
+ *		Brings the blocks that references name into memory, in good order.
+ */
+#ifndef REDOAHEAD_ENGINE_ENGINE_H
+#define REDOAHEAD_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/relpath.h"
+#include "engine/sink.h"
+#include "report/counters.h"
+#include "report/trace.h"
+
+struct engine_options
+{
+	const struct sink_ops *sink;	/* how to read */
+	int			dirfd;			/* the data directory; stays the caller's */
+	unsigned	depth;			/* most blocks in flight */
+	unsigned	batch;			/* most references ordered together */
+	unsigned	files;			/* most descriptors of data files */
+	struct trace *trace;		/* where each block is told of, or NULL */
+};
+
+struct engine;
+
+int			engine__create(struct engine **engine, const struct engine_options *options);
+void		engine__destroy(struct engine *engine);
+void		engine__begin(struct engine *engine, const struct relpath_layout *layout);
+int			engine__end(struct engine *engine);
+unsigned	engine__room(const struct engine *engine);
+void		engine__offer(struct engine *engine, const struct redoahead_ref *refs,
+						  unsigned count, uint64_t replay_lsn);
+int			engine__run(struct engine *engine, uint64_t replay_lsn, unsigned wait_us);
+void		engine__sweep(struct engine *engine);
+unsigned	engine__in_flight(const struct engine *engine);
+unsigned	engine__open_files(const struct engine *engine);
+bool		engine__idle(const struct engine *engine);
+struct counters *engine__counters(struct engine *engine);
+
+#endif							/* REDOAHEAD_ENGINE_ENGINE_H */

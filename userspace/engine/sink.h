@@ -1,0 +1,48 @@
+/*
+ * sink.h
+ *		Something that brings byte ranges of files nearer to redo.
+ *
+ * The engine decides what to ask for and when; a sink knows how.  Where the
+ * data ends up (the page cache today) is the sink's business.
+ */
+#ifndef REDOAHEAD_ENGINE_SINK_H
+#define REDOAHEAD_ENGINE_SINK_H
+
+#include <stdint.h>
+
+/* Longest range of one request, bytes. */
+#define SINK_MAX_BYTES	(128 * 1024)
+
+/* A request that is done. */
+struct sink_completion
+{
+	uint32_t	token;			/* as given to queue */
+	int32_t		result;			/* bytes of the range now there, or -errno */
+};
+
+struct sink;
+
+struct sink_ops
+{
+	const char *name;			/* as in --backend */
+
+	/* Make a sink for at most depth requests at a time. */
+	int			(*open) (struct sink **sink, unsigned depth);
+
+	/* Ask for a range; may be held back until flush. */
+	int			(*queue) (struct sink *sink, int fd, uint64_t offset,
+						  uint32_t bytes, uint32_t token);
+
+	/*
+	 * Start what is held back, wait until want requests are done or wait_us
+	 * have passed, and return how many of the completions were stored.
+	 */
+	int			(*flush) (struct sink *sink, unsigned want, unsigned wait_us,
+						  struct sink_completion *done, unsigned room);
+	void		(*close) (struct sink *sink);
+};
+
+extern const struct sink_ops sink_uring;
+extern const struct sink_ops sink_fadvise;
+
+#endif							/* REDOAHEAD_ENGINE_SINK_H */

@@ -1,0 +1,105 @@
+/*
+ * counters.c
+ *		Names and sums of what the daemon counts.
+ *
+ * Does not format or write anything; see stats.c.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "report/counters.h"
+
+/* Name of a reason, as in the statistics file. */
+const char *
+counters__invalid_name(enum invalid_reason reason)
+{
+	static const char *const names[INVALID_REASON_COUNT] = {
+		[INVALID_KIND] = "kind",
+		[INVALID_FORK] = "fork",
+		[INVALID_SLRU] = "slru",
+		[INVALID_RELATION] = "relation",
+		[INVALID_DATABASE] = "database",
+		[INVALID_BLOCK] = "block",
+	};
+
+	return names[reason];
+}
+
+/* Name of a reason, as in the statistics file. */
+const char *
+counters__fail_name(enum fail_reason reason)
+{
+	static const char *const names[FAIL_REASON_COUNT] = {
+		[FAIL_MISSING_FILE] = "missing_file",
+		[FAIL_BEYOND_EOF] = "beyond_eof",
+		[FAIL_NO_DESCRIPTOR] = "no_descriptor",
+		[FAIL_NO_MEMORY] = "no_memory",
+		[FAIL_PERMISSION] = "permission",
+		[FAIL_IO] = "io_error",
+	};
+
+	return names[reason];
+}
+
+/* The reason that a negative errno stands for. */
+enum fail_reason
+counters__fail_reason(int error)
+{
+	switch (-error)
+	{
+		case ENOENT:
+		case ENOTDIR:
+			return FAIL_MISSING_FILE;
+		case EMFILE:
+		case ENFILE:
+			return FAIL_NO_DESCRIPTOR;
+		case ENOMEM:
+			return FAIL_NO_MEMORY;
+		case EACCES:
+		case EPERM:
+		case ELOOP:
+			return FAIL_PERMISSION;
+		default:
+			return FAIL_IO;
+	}
+}
+
+/* Blocks that were not brought in, for all reasons. */
+uint64_t
+counters__failed(const struct counters *counters)
+{
+	uint64_t	sum = 0;
+
+	for (int i = 0; i < FAIL_REASON_COUNT; i++)
+		sum += counters->blocks_failed[i];
+	return sum;
+}
+
+/* References that were refused, for all reasons. */
+uint64_t
+counters__invalid(const struct counters *counters)
+{
+	uint64_t	sum = 0;
+
+	for (int i = 0; i < INVALID_REASON_COUNT; i++)
+		sum += counters->refs_invalid[i];
+	return sum;
+}
+
+/* Add one recovery's counters to a sum; maxima stay maxima. */
+void
+counters__add(struct counters *sum, const struct counters *part)
+{
+	const uint64_t *from = (const uint64_t *) part;
+	uint64_t   *to = (uint64_t *) sum;
+	uint64_t	in_flight_max = sum->in_flight_max;
+
+	_Static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0,
+				   "counters are 64-bit numbers only");
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(uint64_t); i++)
+		to[i] += from[i];
+
+	sum->in_flight_max = part->in_flight_max > in_flight_max ?
+		part->in_flight_max : in_flight_max;
+}

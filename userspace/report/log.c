@@ -1,0 +1,63 @@
+/*
+ * log.c
+ *		Diagnostics of every part of the program, one line each, to stderr.
+ *
+ * A line is put together in memory and written by one system call, so that
+ * lines of several processes do not mix.  When stderr is the journal
+ * ($JOURNAL_STREAM is set), a line opens with its syslog priority ("<6>").
+ * Data that a user asked for does not go through here: it goes to stdout or
+ * to a file.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "report/log.h"
+
+#define LINE_BYTES	2048
+
+static int	verbose_wanted;
+
+/* Show LOG_LEVEL_DEBUG messages too. */
+void
+log__set_verbose(int verbose)
+{
+	verbose_wanted = verbose;
+}
+
+/* Write one message; the format needs no newline at its end. */
+void
+log__write(enum log_level level, const char *format,...)
+{
+	static const char *const names[] = {"error", "warning", "info", "debug"};
+	static const char priorities[] = {'3', '4', '6', '7'};
+	char		line[LINE_BYTES];
+	size_t		length;
+	va_list		args;
+	int			n;
+
+	if (level == LOG_LEVEL_DEBUG && !verbose_wanted)
+		return;
+
+	if (getenv("JOURNAL_STREAM") != NULL)
+		n = snprintf(line, sizeof(line), "<%c>redoahead: %s: ",
+					 priorities[level], names[level]);
+	else
+		n = snprintf(line, sizeof(line), "redoahead: %s: ", names[level]);
+	length = (size_t) n;
+
+	va_start(args, format);
+	n = vsnprintf(line + length, sizeof(line) - length - 1, format, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	length += (size_t) n;
+	if (length > sizeof(line) - 2)
+		length = sizeof(line) - 2;
+	line[length++] = '\n';
+
+	/* There is nobody left to tell if stderr does not work. */
+	if (write(STDERR_FILENO, line, length) < 0)
+		return;
+}

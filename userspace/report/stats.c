@@ -1,0 +1,141 @@
+/*
+ * stats.c
+ *		Writes the daemon's counters to a file as JSON.
+ *
+ * The file is replaced in one step, so that a reader never sees half of it.
+ * Times are in seconds, everything else in blocks, references, requests or
+ * files, as the name says.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/stats.h"
+
+/* Counters with a plain name, in file order. */
+static const struct
+{
+	const char *name;			/* member name */
+	size_t		offset;			/* in struct counters */
+}			plain_counters[] = {
+	{"refs_taken", offsetof(struct counters, refs_taken)},
+	{"refs_implied", offsetof(struct counters, refs_implied)},
+	{"refs_duplicate", offsetof(struct counters, refs_duplicate)},
+	{"batches", offsetof(struct counters, batches)},
+	{"blocks_stale", offsetof(struct counters, blocks_stale)},
+	{"requests", offsetof(struct counters, requests)},
+	{"requests_joined", offsetof(struct counters, requests_joined)},
+	{"blocks_requested", offsetof(struct counters, blocks_requested)},
+	{"blocks_read", offsetof(struct counters, blocks_read)},
+	{"blocks_abandoned", offsetof(struct counters, blocks_abandoned)},
+	{"blocks_known_missing", offsetof(struct counters, known_missing)},
+	{"blocks_in_flight_max", offsetof(struct counters, in_flight_max)},
+	{"files_opened", offsetof(struct counters, files_opened)},
+	{"files_evicted", offsetof(struct counters, files_evicted)},
+	{"files_dropped", offsetof(struct counters, files_dropped)},
+	{"sleeps", offsetof(struct counters, sleeps)},
+};
+
+static void
+add_count(struct json_object *object, const char *name, uint64_t value)
+{
+	json_object_object_add(object, name, json_object_new_uint64(value));
+}
+
+/* Seconds from microseconds, with six digits and no more. */
+static void
+add_seconds(struct json_object *object, const char *name, uint64_t us)
+{
+	char		text[32];
+
+	snprintf(text, sizeof(text), "%llu.%06llu",
+			 (unsigned long long) (us / 1000000), (unsigned long long) (us % 1000000));
+	json_object_object_add(object, name,
+						   json_object_new_double_s((double) us / 1e6, text));
+}
+
+static struct json_object *
+counters_object(const struct counters *counters)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *failed = json_object_new_object();
+	struct json_object *invalid = json_object_new_object();
+
+	for (size_t i = 0; i < sizeof(plain_counters) / sizeof(plain_counters[0]); i++)
+		add_count(object, plain_counters[i].name,
+				  *(const uint64_t *) ((const char *) counters + plain_counters[i].offset));
+
+	add_count(object, "blocks_failed", counters__failed(counters));
+	for (int i = 0; i < FAIL_REASON_COUNT; i++)
+		add_count(failed, counters__fail_name(i), counters->blocks_failed[i]);
+	json_object_object_add(object, "blocks_failed_by_reason", failed);
+
+	add_count(object, "refs_invalid", counters__invalid(counters));
+	for (int i = 0; i < INVALID_REASON_COUNT; i++)
+		add_count(invalid, counters__invalid_name(i), counters->refs_invalid[i]);
+	json_object_object_add(object, "refs_invalid_by_reason", invalid);
+
+	add_seconds(object, "latency_seconds", counters->latency_us);
+	add_seconds(object, "cpu_seconds", counters->cpu_us);
+	add_seconds(object, "elapsed_seconds", counters->elapsed_us);
+	return object;
+}
+
+static struct json_object *
+stats_object(const struct stats *stats)
+{
+	struct json_object *object = json_object_new_object();
+	char		lsn[32];
+
+	snprintf(lsn, sizeof(lsn), "%X/%08X",
+			 (unsigned) (stats->replay_lsn >> 32), (unsigned) stats->replay_lsn);
+	add_count(object, "pid", (uint64_t) getpid());
+	json_object_object_add(object, "backend", json_object_new_string(stats->backend));
+	add_count(object, "depth_blocks", stats->depth);
+	json_object_object_add(object, "attached", json_object_new_boolean(stats->attached));
+	add_count(object, "recoveries", stats->recoveries);
+	add_count(object, "blocks_in_flight", stats->in_flight);
+	add_count(object, "files_open", stats->open_files);
+	json_object_object_add(object, "replay_lsn", json_object_new_string(lsn));
+	json_object_object_add(object, "recovery", counters_object(stats->recovery));
+	json_object_object_add(object, "total", counters_object(stats->total));
+	return object;
+}
+
+/* Write the file; returns 0 or -errno. */
+int
+stats__write(const char *path, const struct stats *stats)
+{
+	struct json_object *object;
+	char	   *scratch;
+	FILE	   *file;
+	int			err = 0;
+
+	if (asprintf(&scratch, "%s.tmp", path) < 0)
+		return -ENOMEM;
+	file = fopen(scratch, "we");
+	if (file == NULL)
+	{
+		err = -errno;
+		free(scratch);
+		return err;
+	}
+
+	object = stats_object(stats);
+	if (fprintf(file, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+															  JSON_C_TO_STRING_SPACED)) < 0)
+		err = -EIO;
+	json_object_put(object);
+
+	if (fclose(file) != 0)
+		err = -errno;
+	if (err == 0 && rename(scratch, path) < 0)
+		err = -errno;
+	if (err < 0)
+		unlink(scratch);
+	free(scratch);
+	return err;
+}

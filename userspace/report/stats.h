@@ -1,0 +1,29 @@
+/*
+ * stats.h
+ *		The daemon's counters as a JSON file.
+ */
+#ifndef REDOAHEAD_REPORT_STATS_H
+#define REDOAHEAD_REPORT_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/counters.h"
+
+/* What the file tells of one moment. */
+struct stats
+{
+	const char *backend;		/* name of the sink */
+	unsigned	depth;			/* most blocks in flight */
+	bool		attached;		/* is a recovery attached? */
+	uint64_t	recoveries;		/* recoveries that attached so far */
+	uint64_t	in_flight;		/* blocks in flight now */
+	uint64_t	open_files;		/* data files open now */
+	uint64_t	replay_lsn;		/* start of the record being replayed */
+	const struct counters *recovery;	/* the present or the last recovery */
+	const struct counters *total;	/* all recoveries, the present one too */
+};
+
+int			stats__write(const char *path, const struct stats *stats);
+
+#endif							/* REDOAHEAD_REPORT_STATS_H */

@@ -1,0 +1,73 @@
+/*
+ * trace.c
+ *		The file of --trace: a line for each block when its fate is known.
+ *
+ * Fields are separated by spaces: kind (relation or slru), path below the data
+ * directory, block in that file, LSN, result ("read", "stale" or the reason of
+ * the failure as in the statistics), and the time since the request, us.
+ * For tests, and for people who ask what was fetched; it costs CPU.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/log.h"
+#include "report/trace.h"
+
+struct trace
+{
+	FILE	   *file;			/* buffered until trace__flush */
+};
+
+/* Create or empty the file. */
+int
+trace__open(struct trace **trace, const char *path)
+{
+	struct trace *opened;
+	int			err;
+
+	opened = malloc(sizeof(*opened));
+	if (opened == NULL)
+		return -ENOMEM;
+	opened->file = fopen(path, "we");
+	if (opened->file == NULL)
+	{
+		err = -errno;
+		free(opened);
+		log_error("trace file \"%s\" cannot be written: %s; give another one with --trace",
+				  path, strerror(-err));
+		return err;
+	}
+	*trace = opened;
+	return 0;
+}
+
+/* Tell of one block. */
+void
+trace__block(struct trace *trace, const char *kind, const char *path, uint32_t block,
+			 uint64_t lsn, const char *result, uint64_t latency_us)
+{
+	fprintf(trace->file, "%s %s %" PRIu32 " %X/%08X %s %" PRIu64 "\n",
+			kind, path, block, (unsigned) (lsn >> 32), (unsigned) lsn, result, latency_us);
+}
+
+/* Make what was told so far visible to readers; NULL is fine. */
+void
+trace__flush(struct trace *trace)
+{
+	if (trace != NULL)
+		fflush(trace->file);
+}
+
+/* Close the file; NULL is fine. */
+void
+trace__close(struct trace *trace)
+{
+	if (trace == NULL)
+		return;
+	if (fclose(trace->file) != 0)
+		log_warning("trace file is incomplete: %s; make room for it", strerror(errno));
+	free(trace);
+}

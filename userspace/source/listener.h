@@ -1,0 +1,38 @@
+/*
+ * listener.h
+ *		The socket that startup processes connect to.
+ */
+#ifndef REDOAHEAD_SOURCE_LISTENER_H
+#define REDOAHEAD_SOURCE_LISTENER_H
+
+#include <stdint.h>
+
+#include "cluster/cluster.h"
+#include "source/hello.h"
+
+/* Connections that have not said hello yet, at most. */
+#define LISTENER_MAX_CLIENTS	8
+
+/* A server that wants to be served; the receiver closes the descriptors. */
+struct listener_offer
+{
+	int			socket;			/* stays open while it is attached */
+	int			memfd;			/* the ring */
+	int			eventfd;		/* readable when we are to wake up */
+	struct redoahead_hello hello;	/* checked */
+};
+
+struct listener;
+
+int			listener__open(struct listener **listener, struct cluster *cluster,
+						   const char *path, int epoll_fd);
+void		listener__close(struct listener *listener);
+int			listener__owns(const struct listener *listener, int fd);
+int			listener__handle(struct listener *listener, int fd,
+							 struct listener_offer *offer);
+void		listener__expire(struct listener *listener, uint64_t now_us);
+int			listener__wait_ms(const struct listener *listener, uint64_t now_us);
+void		listener__answer(int socket, const struct hello_verdict *verdict);
+void		listener__drop_offer(struct listener_offer *offer);
+
+#endif							/* REDOAHEAD_SOURCE_LISTENER_H */

@@ -1,0 +1,208 @@
+/*
+ * sockfile.c
+ *		Makes the unix socket that the server connects to, and makes sure that
+ *		no other daemon has it.
+ *
+ * A lock on a file beside the socket decides who is alone: a socket left by a
+ * killed daemon is replaced, a live daemon's is not.  The socket is bound
+ * through /proc/self/fd, because a socket address holds 107 bytes only and
+ * data directories may have longer names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "redoahead_abi.h"
+#include "report/log.h"
+#include "source/sockfile.h"
+
+#define BACKLOG		8
+
+/* Open the socket's directory and note the names in it. */
+static int
+open_directory(struct sockfile *file, const struct cluster *cluster, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+	char		directory[PATH_MAX];
+	int			err;
+
+	if (name[0] == '\0' || strlen(name) >= sizeof(file->name) ||
+		strlen(path) >= sizeof(directory))
+	{
+		log_error("socket \"%s\": not a usable file name; give another one with --socket", path);
+		return -ENAMETOOLONG;
+	}
+	snprintf(file->name, sizeof(file->name), "%s", name);
+	snprintf(file->lock_name, sizeof(file->lock_name), "%s.lock", name);
+	snprintf(directory, sizeof(directory), "%.*s/",
+			 slash != NULL ? (int) (slash - path) : 1, slash != NULL ? path : ".");
+
+	file->dirfd = openat(cluster->dirfd, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (file->dirfd < 0)
+	{
+		err = -errno;
+		log_error("directory of socket \"%s\" cannot be opened: %s; create it or give another socket with --socket",
+				  path, strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+/*
+ * Lock the lock file.  It may be removed by its last owner between our open
+ * and our lock; then what we locked is not the file that others see.
+ */
+static int
+take_lock(struct sockfile *file, const char *path)
+{
+	for (;;)
+	{
+		struct stat ours;
+		struct stat theirs;
+		char		owner[16] = "";
+		ssize_t		n;
+		int			err;
+
+		file->lock_fd = openat(file->dirfd, file->lock_name,
+							   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+		if (file->lock_fd < 0)
+		{
+			err = -errno;
+			log_error("lock file of socket \"%s\" cannot be opened: %s; check the permissions of its directory",
+					  path, strerror(-err));
+			return err;
+		}
+		if (flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		{
+			err = -errno;
+			n = pread(file->lock_fd, owner, sizeof(owner) - 1, 0);
+			owner[n > 0 ? strspn(owner, "0123456789") : 0] = '\0';
+			close(file->lock_fd);
+			log_error("socket \"%s\" belongs to another redoahead (process %s): %s; stop that one first",
+					  path, owner[0] != '\0' ? owner : "unknown", strerror(-err));
+			return err;
+		}
+		if (fstat(file->lock_fd, &ours) == 0 &&
+			fstatat(file->dirfd, file->lock_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
+			ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+			return 0;
+		close(file->lock_fd);
+	}
+}
+
+/* Leave our process id in the lock file, for the message of the next one. */
+static void
+sign_lock(const struct sockfile *file)
+{
+	char		text[16];
+	int			n = snprintf(text, sizeof(text), "%d\n", (int) getpid());
+
+	if (ftruncate(file->lock_fd, 0) < 0 || pwrite(file->lock_fd, text, (size_t) n, 0) != n)
+		log_debug("cannot write the lock file: %s", strerror(errno));
+}
+
+/* Make the way free for our socket: remove one that nobody listens on. */
+static int
+remove_stale(const struct sockfile *file, const struct sockaddr_un *address, const char *path)
+{
+	struct stat st;
+	int			probe;
+	int			alive;
+
+	if (fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+	{
+		log_error("\"%s\" exists and is not a socket; remove it or give another one with --socket",
+				  path);
+		return -EEXIST;
+	}
+	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (probe < 0)
+		return -errno;
+	alive = connect(probe, (const struct sockaddr *) address, sizeof(*address)) == 0 ||
+		errno != ECONNREFUSED;
+	close(probe);
+	if (alive)
+	{
+		log_error("somebody listens on socket \"%s\"; stop that process first", path);
+		return -EADDRINUSE;
+	}
+	log_info("replacing socket \"%s\", which nobody listens on", path);
+	return unlinkat(file->dirfd, file->name, 0) < 0 ? -errno : 0;
+}
+
+/* Bind and listen. */
+static int
+make_socket(const struct sockfile *file, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int			fd = -1;
+	int			err;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
+			 file->dirfd, file->name);
+	err = remove_stale(file, &address, path);
+	if (err < 0)
+		return err;
+
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ||
+		fchmodat(file->dirfd, file->name, 0600, 0) < 0 || listen(fd, BACKLOG) < 0)
+	{
+		err = -errno;
+		log_error("cannot listen on socket \"%s\": %s; check its directory or give another one with --socket",
+				  path, strerror(-err));
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/*
+ * Listen on a socket; a path that is not absolute is relative to the data
+ * directory, as it is for the server.  Returns the descriptor.
+ */
+int
+sockfile__listen(struct sockfile *file, const struct cluster *cluster, const char *path)
+{
+	int			fd;
+
+	fd = open_directory(file, cluster, path);
+	if (fd < 0)
+		return fd;
+	fd = take_lock(file, path);
+	if (fd < 0)
+	{
+		close(file->dirfd);
+		return fd;
+	}
+	sign_lock(file);
+	fd = make_socket(file, path);
+	if (fd < 0)
+	{
+		unlinkat(file->dirfd, file->lock_name, 0);
+		close(file->lock_fd);
+		close(file->dirfd);
+	}
+	return fd;
+}
+
+/* Remove the socket and give up the lock. */
+void
+sockfile__remove(struct sockfile *file)
+{
+	unlinkat(file->dirfd, file->name, 0);
+	unlinkat(file->dirfd, file->lock_name, 0);
+	close(file->lock_fd);
+	close(file->dirfd);
+}

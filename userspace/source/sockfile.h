@@ -1,0 +1,22 @@
+/*
+ * sockfile.h
+ *		A unix socket in the file system that one process alone listens on.
+ */
+#ifndef REDOAHEAD_SOURCE_SOCKFILE_H
+#define REDOAHEAD_SOURCE_SOCKFILE_H
+
+#include "cluster/cluster.h"
+
+struct sockfile
+{
+	int			dirfd;			/* the directory of the socket */
+	int			lock_fd;		/* the lock file, locked */
+	char		name[64];		/* the socket's name in that directory */
+	char		lock_name[72];  /* the lock file's name there */
+};
+
+int			sockfile__listen(struct sockfile *file, const struct cluster *cluster,
+							 const char *path);
+void		sockfile__remove(struct sockfile *file);
+
+#endif							/* REDOAHEAD_SOURCE_SOCKFILE_H */
