@@ -1,0 +1,473 @@
+/*
+ * ring_producer.c
+ *		A stand-in for the startup process of a patched server.
+ *
+ * Connects to a daemon, makes and seals a ring, and emits references: to
+ * random or consecutive blocks of given files, or nonsense, at a given rate.
+ * Can also do wrong whatever a server could do wrong.  Prints one line of
+ * JSON about what the daemon said and did.  Shares no code with the daemon or
+ * the extension, only their header, so that it tests both against that.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "redoahead_abi.h"
+
+struct settings
+{
+	const char *socket;			/* path of the daemon's socket */
+	const char *data_directory; /* as told to the daemon */
+	uint64_t	identifier;		/* system identifier, as told */
+	uint32_t	version;		/* ABI version, as told */
+	uint32_t	server_version; /* as told */
+	uint32_t	block_size;		/* as told, bytes */
+	uint32_t	segment_blocks; /* as told */
+	uint32_t	capacity;		/* of the ring, references */
+	const char *tablespace_dir; /* as told */
+	uint32_t	spc;			/* of all references */
+	uint32_t	db;				/* of all references */
+	uint32_t	rel;			/* first relation */
+	uint32_t	rels;			/* relations, numbered from rel on */
+	uint32_t	fork;			/* of all references */
+	uint32_t	kind;			/* of all references */
+	uint32_t	blocks;			/* blocks in each relation to choose from */
+	uint32_t	first_block;	/* the first of them */
+	uint64_t	count;			/* references to emit */
+	uint64_t	rate;			/* references per second, 0: as fast as it goes */
+	uint64_t	replay;			/* replay_lsn to publish */
+	uint64_t	seed;			/* of the random numbers */
+	bool		sequential;		/* consecutive blocks, not random ones */
+	bool		garbage;		/* references of random bytes */
+	bool		no_wait;		/* do not wait until all is done */
+	bool		hold;			/* stay attached until stdin ends */
+	const char *fault;			/* what to do wrong, or NULL */
+};
+
+enum
+{
+	KEY_ID = 256, KEY_VERSION, KEY_SERVER, KEY_BLOCK_SIZE, KEY_SEGMENT, KEY_CAPACITY,
+	KEY_TABLESPACE_DIR, KEY_SPC, KEY_DB, KEY_REL, KEY_RELS, KEY_FORK, KEY_KIND, KEY_BLOCKS,
+	KEY_FIRST, KEY_COUNT, KEY_RATE, KEY_REPLAY, KEY_SEED, KEY_SEQUENTIAL, KEY_GARBAGE,
+	KEY_NO_WAIT, KEY_HOLD, KEY_FAULT
+};
+
+static const struct argp_option options[] = {
+	{"data-directory", 'D', "PATH", 0, "data directory to claim", 0},
+	{"socket", 's', "PATH", 0, "the daemon's socket", 0},
+	{"identifier", KEY_ID, "N", 0, "system identifier to claim (default: from pg_control)", 0},
+	{"abi-version", KEY_VERSION, "N", 0, "ABI version to claim", 0},
+	{"server-version", KEY_SERVER, "N", 0, "server version to claim (default: 180006)", 0},
+	{"block-size", KEY_BLOCK_SIZE, "BYTES", 0, "BLCKSZ to claim", 0},
+	{"segment-blocks", KEY_SEGMENT, "N", 0, "RELSEG_SIZE to claim", 0},
+	{"capacity", KEY_CAPACITY, "N", 0, "references in the ring", 0},
+	{"tablespace-dir", KEY_TABLESPACE_DIR, "NAME", 0, "TABLESPACE_VERSION_DIRECTORY to claim", 0},
+	{"spc", KEY_SPC, "OID", 0, "tablespace", 0},
+	{"db", KEY_DB, "OID", 0, "database", 0},
+	{"rel", KEY_REL, "N", 0, "first relfilenumber or SLRU", 0},
+	{"rels", KEY_RELS, "N", 0, "number of consecutive relations", 0},
+	{"fork", KEY_FORK, "N", 0, "fork", 0},
+	{"kind", KEY_KIND, "N", 0, "kind of reference", 0},
+	{"blocks", KEY_BLOCKS, "N", 0, "blocks to choose from in each relation", 0},
+	{"first-block", KEY_FIRST, "N", 0, "the first of them", 0},
+	{"count", KEY_COUNT, "N", 0, "references to emit", 0},
+	{"rate", KEY_RATE, "N", 0, "references per second", 0},
+	{"replay-lsn", KEY_REPLAY, "N", 0, "replay position to publish (LSNs are 1000 + index)", 0},
+	{"seed", KEY_SEED, "N", 0, "seed of the random numbers", 0},
+	{"sequential", KEY_SEQUENTIAL, NULL, 0, "consecutive blocks", 0},
+	{"garbage", KEY_GARBAGE, NULL, 0, "references of random bytes", 0},
+	{"no-wait", KEY_NO_WAIT, NULL, 0, "leave without waiting for the daemon", 0},
+	{"hold", KEY_HOLD, NULL, 0, "stay attached until stdin ends", 0},
+	{"fault", KEY_FAULT, "NAME", 0,
+		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-hello, long-hello, "
+		"magic, ring-magic, ring-version, ref-size, odd-capacity, refs-offset, used-ring, silent, "
+	"head-jump, head-back", 0},
+	{0}
+};
+
+static error_t
+parse_option(int key, char *value, struct argp_state *state)
+{
+	struct settings *s = state->input;
+	uint64_t	number = value != NULL ? strtoull(value, NULL, 0) : 0;
+
+	switch (key)
+	{
+		case 'D': s->data_directory = value; break;
+		case 's': s->socket = value; break;
+		case KEY_ID: s->identifier = number; break;
+		case KEY_VERSION: s->version = (uint32_t) number; break;
+		case KEY_SERVER: s->server_version = (uint32_t) number; break;
+		case KEY_BLOCK_SIZE: s->block_size = (uint32_t) number; break;
+		case KEY_SEGMENT: s->segment_blocks = (uint32_t) number; break;
+		case KEY_CAPACITY: s->capacity = (uint32_t) number; break;
+		case KEY_TABLESPACE_DIR: s->tablespace_dir = value; break;
+		case KEY_SPC: s->spc = (uint32_t) number; break;
+		case KEY_DB: s->db = (uint32_t) number; break;
+		case KEY_REL: s->rel = (uint32_t) number; break;
+		case KEY_RELS: s->rels = (uint32_t) number; break;
+		case KEY_FORK: s->fork = (uint32_t) number; break;
+		case KEY_KIND: s->kind = (uint32_t) number; break;
+		case KEY_BLOCKS: s->blocks = (uint32_t) number; break;
+		case KEY_FIRST: s->first_block = (uint32_t) number; break;
+		case KEY_COUNT: s->count = number; break;
+		case KEY_RATE: s->rate = number; break;
+		case KEY_REPLAY: s->replay = number; break;
+		case KEY_SEED: s->seed = number; break;
+		case KEY_SEQUENTIAL: s->sequential = true; break;
+		case KEY_GARBAGE: s->garbage = true; break;
+		case KEY_NO_WAIT: s->no_wait = true; break;
+		case KEY_HOLD: s->hold = true; break;
+		case KEY_FAULT: s->fault = value; break;
+		case ARGP_KEY_END:
+			if (s->data_directory == NULL)
+				argp_error(state, "no data directory; give one with -D");
+			break;
+		default:
+			return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void
+die(const char *what)
+{
+	fprintf(stderr, "ring_producer: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static bool
+fault(const struct settings *s, const char *name)
+{
+	return s->fault != NULL && strcmp(s->fault, name) == 0;
+}
+
+static uint64_t
+next_random(uint64_t *state)
+{
+	uint64_t	x = *state;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return *state = x;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t) ts.tv_sec * UINT64_C(1000000000) + (uint64_t) ts.tv_nsec;
+}
+
+/* The identifier that the data directory's control file holds. */
+static uint64_t
+read_identifier(const char *directory)
+{
+	char		path[4096];
+	uint64_t	identifier = 0;
+	int			fd;
+
+	snprintf(path, sizeof(path), "%s/global/pg_control", directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, &identifier, sizeof(identifier)) != sizeof(identifier))
+		die(path);
+	close(fd);
+	return identifier;
+}
+
+/* Make the ring, with what is to be wrong about it. */
+static struct redoahead_ring *
+make_ring(const struct settings *s, int *memfd, uint64_t *bytes)
+{
+	struct redoahead_ring *ring;
+
+	*bytes = sizeof(*ring) + (uint64_t) s->capacity * sizeof(struct redoahead_ref);
+	*memfd = memfd_create("redoahead ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*memfd < 0 || ftruncate(*memfd, (off_t) *bytes) < 0)
+		die("memfd");
+	ring = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *memfd, 0);
+	if (ring == MAP_FAILED)
+		die("mmap");
+	ring->magic = fault(s, "ring-magic") ? 42 : REDOAHEAD_MAGIC;
+	ring->version = fault(s, "ring-version") ? 99 : REDOAHEAD_ABI_VERSION;
+	ring->ref_size = fault(s, "ref-size") ? 24 : sizeof(struct redoahead_ref);
+	ring->capacity = fault(s, "odd-capacity") ? s->capacity - 1 : s->capacity;
+	ring->refs_offset = fault(s, "refs-offset") ? UINT32_MAX & ~31U : sizeof(*ring);
+	ring->head = fault(s, "used-ring") ? 7 : 0;
+	if (fault(s, "truncated") && ftruncate(*memfd, (off_t) (*bytes / 2)) < 0)
+		die("ftruncate");
+	if (fault(s, "oversized") && ftruncate(*memfd, (off_t) (*bytes * 2)) < 0)
+		die("ftruncate");
+	if (!fault(s, "unsealed") &&
+		fcntl(*memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		die("seal");
+	return ring;
+}
+
+static int
+connect_daemon(const struct settings *s)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char		directory[4096];
+	char	   *slash;
+	int			dirfd;
+	int			fd;
+
+	snprintf(directory, sizeof(directory), "%s", s->socket);
+	slash = strrchr(directory, '/');
+	if (slash == NULL)
+		die("socket path without a directory");
+	*slash = '\0';
+	dirfd = open(directory, O_PATH | O_CLOEXEC);
+	if (dirfd < 0)
+		die(directory);
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%.64s",
+			 dirfd, slash + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
+		die(s->socket);
+	close(dirfd);
+	return fd;
+}
+
+static void
+send_hello(const struct settings *s, int fd, int memfd, int event, uint64_t bytes)
+{
+	struct
+	{
+		struct redoahead_hello hello;
+		char		more[64];
+	}			m = {0};
+	int			fds[3] = {memfd, fault(s, "not-eventfd") ? memfd : event, event};
+	size_t		n = fault(s, "no-fds") ? 0 : fault(s, "three-fds") ? 3 : 2;
+	union
+	{
+		struct cmsghdr header;
+		char		bytes[CMSG_SPACE(sizeof(fds))];
+	}			control = {0};
+	struct iovec iov = {&m, sizeof(m.hello)};
+	struct msghdr message = {.msg_iov = &iov,.msg_iovlen = 1};
+
+	m.hello.magic = fault(s, "magic") ? 42 : REDOAHEAD_MAGIC;
+	m.hello.version = s->version;
+	m.hello.server_version = s->server_version;
+	m.hello.system_identifier = s->identifier;
+	m.hello.block_size = s->block_size;
+	m.hello.segment_blocks = s->segment_blocks;
+	m.hello.ring_bytes = bytes;
+	snprintf(m.hello.tablespace_dir, sizeof(m.hello.tablespace_dir), "%s", s->tablespace_dir);
+	snprintf(m.hello.data_directory, sizeof(m.hello.data_directory), "%s", s->data_directory);
+	if (fault(s, "short-hello"))
+		iov.iov_len = 100;
+	if (fault(s, "long-hello"))
+		iov.iov_len = sizeof(m);
+	if (n > 0)
+	{
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(&control.header), fds, n * sizeof(int));
+	}
+	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
+		die("hello");
+}
+
+static void
+make_ref(const struct settings *s, uint64_t index, uint64_t *random, struct redoahead_ref *ref)
+{
+	uint64_t	number = s->sequential ? index : next_random(random) >> 11;
+
+	if (s->garbage)
+	{
+		uint64_t	words[4];
+
+		for (int i = 0; i < 4; i++)
+			words[i] = next_random(random);
+		memcpy(ref, words, sizeof(*ref));
+		/* Half of them nearly right, so that more than the first check runs. */
+		if (words[0] & 1)
+		{
+			ref->kind &= 1;
+			ref->fork &= 3;
+			ref->spc = s->spc;
+			ref->db = s->db;
+		}
+		return;
+	}
+	memset(ref, 0, sizeof(*ref));
+	ref->lsn = 1000 + index;
+	ref->spc = s->spc;
+	ref->db = s->db;
+	ref->rel = s->rel + (uint32_t) (number / s->blocks % s->rels);
+	ref->block = s->first_block + (uint32_t) (number % s->blocks);
+	ref->fork = (uint8_t) s->fork;
+	ref->kind = (uint8_t) s->kind;
+}
+
+/* Has the daemon closed the socket? */
+static bool
+is_gone(int fd)
+{
+	struct pollfd p = {.fd = fd,.events = POLLIN | POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static void
+nap(long us)
+{
+	struct timespec ts = {.tv_nsec = us * 1000};
+
+	nanosleep(&ts, NULL);
+}
+
+static void
+wake(struct redoahead_ring *ring, int event)
+{
+	uint64_t	one = 1;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&ring->sleeping, __ATOMIC_SEQ_CST) &&
+		write(event, &one, sizeof(one)) < 0)
+		die("eventfd");
+}
+
+/* Emit all references; returns how many before the daemon left. */
+static uint64_t
+emit(const struct settings *s, struct redoahead_ring *ring, int fd, int event)
+{
+	struct redoahead_ref *refs = (struct redoahead_ref *) (ring + 1);
+	uint64_t	random = s->seed;
+	uint64_t	begin = now_ns();
+	uint64_t	head = 0;
+
+	while (head < s->count)
+	{
+		uint64_t	tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		uint64_t	limit = tail + s->capacity;
+
+		if (s->rate > 0)
+		{
+			uint64_t	due = (now_ns() - begin) / 1000 * s->rate / 1000000;
+
+			limit = due < limit ? due : limit;
+		}
+		if (limit > s->count)
+			limit = s->count;
+		if (head >= limit)
+		{
+			if (is_gone(fd))
+				return head;
+			nap(50);
+			continue;
+		}
+		/* In small portions, as a startup process would. */
+		if (limit > head + 64)
+			limit = head + 64;
+		for (; head < limit; head++)
+			make_ref(s, head, &random, &refs[head % s->capacity]);
+		__atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
+		wake(ring, event);
+	}
+	return head;
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct argp parser = {options, parse_option, NULL,
+	"A stand-in for a patched server's startup process.", NULL, NULL, NULL};
+	struct settings s = {
+		.version = REDOAHEAD_ABI_VERSION,.server_version = 180006,.block_size = 8192,
+		.segment_blocks = 131072,.capacity = 65536,.tablespace_dir = "PG_18_202506291",
+		.spc = 1663,.db = 5,.rel = 16384,.rels = 1,.blocks = 1000,.seed = 88172645463325252ULL,
+	};
+	char		socket_path[4096];
+	struct redoahead_reply reply = {0};
+	struct redoahead_ring *ring;
+	uint64_t	bytes;
+	uint64_t	emitted = 0;
+	uint64_t	begin;
+	int			memfd;
+	int			event;
+	int			fd;
+	char		byte;
+
+	argp_err_exit_status = 2;
+	argp_parse(&parser, argc, argv, 0, NULL, &s);
+	if (s.socket == NULL)
+	{
+		snprintf(socket_path, sizeof(socket_path), "%s/%s", s.data_directory,
+				 REDOAHEAD_DEFAULT_SOCKET);
+		s.socket = socket_path;
+	}
+	if (s.identifier == 0)
+		s.identifier = read_identifier(s.data_directory);
+
+	fd = connect_daemon(&s);
+	if (fault(&s, "silent"))
+	{
+		while (!is_gone(fd))
+			nap(10000);
+		puts("{\"status\": -1}");
+		return 0;
+	}
+	ring = make_ring(&s, &memfd, &bytes);
+	event = eventfd(0, EFD_CLOEXEC);
+	if (event < 0)
+		die("eventfd");
+	__atomic_store_n(&ring->replay_lsn, s.replay, __ATOMIC_RELAXED);
+	send_hello(&s, fd, memfd, event, bytes);
+	if (recv(fd, &reply, sizeof(reply), 0) != (ssize_t) sizeof(reply))
+		die("reply");
+	if (reply.status != REDOAHEAD_ACCEPTED)
+	{
+		printf("{\"status\": %u, \"reason\": \"%s\"}\n", reply.status, reply.reason);
+		return 0;
+	}
+
+	begin = now_ns();
+	emitted = emit(&s, ring, fd, event);
+	if (fault(&s, "head-jump"))
+		__atomic_store_n(&ring->head, emitted + UINT64_C(1000000000), __ATOMIC_RELEASE);
+	if (fault(&s, "head-back"))
+	{
+		while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < emitted && !is_gone(fd))
+			nap(100);
+		__atomic_store_n(&ring->head, emitted / 2, __ATOMIC_RELEASE);
+	}
+	wake(ring, event);
+	while (!s.no_wait && !is_gone(fd) &&
+		   (s.fault != NULL || !__atomic_load_n(&ring->sleeping, __ATOMIC_SEQ_CST) ||
+			__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < emitted))
+		nap(200);
+	printf("{\"status\": 0, \"pid\": %u, \"emitted\": %" PRIu64 ", \"tail\": %" PRIu64
+		   ", \"heartbeat\": %" PRIu64 ", \"blocks_read\": %" PRIu64
+		   ", \"blocks_failed\": %" PRIu64 ", \"blocks_stale\": %" PRIu64
+		   ", \"in_flight\": %" PRIu64 ", \"busy_ns\": %" PRIu64
+		   ", \"seconds\": %.3f, \"gone\": %s}\n",
+		   reply.pid, emitted, ring->tail, ring->heartbeat, ring->blocks_read,
+		   ring->blocks_failed, ring->blocks_stale, ring->in_flight, ring->busy_ns,
+		   (double) (now_ns() - begin) / 1e9, is_gone(fd) ? "true" : "false");
+	fflush(stdout);
+	while (s.hold && read(STDIN_FILENO, &byte, 1) > 0)
+		continue;
+	return 0;
+}
