@@ -37,7 +37,8 @@ extern int	implied__of_block(const DecodedXLogRecord *record, int block_id,
 /*
  * SLRU pages that redo of the record reads, and the map pages around the end
  * of a relation that it truncates.  To be called once for each decoded record,
- * in order: it also learns from the WAL whether commit timestamps are kept.
+ * in order: it also learns from the WAL which SLRU pages it creates, and
+ * whether commit timestamps are kept.
  */
 extern int	implied__of_record(const DecodedXLogRecord *record,
 							   struct redoahead_ref *out);

@@ -1,6 +1,6 @@
 /*
  * test_implied.c
- *		Does implied.c know where PostgreSQL keeps its maps and SLRUs, and
+ *		Do implied*.c know where PostgreSQL keeps its maps and SLRUs, and
  *		which records make redo read them?
  *
  * The addresses are compared with PostgreSQL's own code (implied_truth.c); the
@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <time.h>
 
+#include "access/clog.h"
 #include "access/commit_ts.h"
 #include "access/heapam_xlog.h"
 #include "access/multixact.h"
@@ -494,7 +495,7 @@ test_learns_setting(void **state)
 
 		track_commit_timestamp = !change.track_commit_timestamp;
 		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
-		record->header.xl_xid = 1000;
+		record->header.xl_xid = 50 * 32768;
 		add_value(TimestampTz, 0);
 		assert_int_equal(implied__of_record(record, refs),
 						 change.track_commit_timestamp ? 2 : 1);
@@ -563,6 +564,69 @@ test_multixact(void **state)
 	assert_int_equal(implied__of_record(record, refs), 0);
 }
 
+/* Pages that the WAL has created needn't be read. */
+static void
+test_created_pages(void **state)
+{
+	static const struct
+	{
+		RmgrId		rmid;
+		uint8		info;
+		int64		page;
+	}			created[] = {
+		{RM_CLOG_ID, CLOG_ZEROPAGE, 7},
+		{RM_CLOG_ID, CLOG_ZEROPAGE, 8},
+		{RM_COMMIT_TS_ID, COMMIT_TS_ZEROPAGE, 640},
+		{RM_MULTIXACT_ID, XLOG_MULTIXACT_ZERO_OFF_PAGE, 5},
+		{RM_MULTIXACT_ID, XLOG_MULTIXACT_ZERO_MEM_PAGE, 12},
+		/* Not pages: too large, negative, another record. */
+		{RM_CLOG_ID, CLOG_ZEROPAGE, INT64CONST(1) << 40},
+		{RM_CLOG_ID, CLOG_ZEROPAGE, -1},
+		{RM_CLOG_ID, CLOG_TRUNCATE, 9},
+	};
+
+	for (size_t i = 0; i < lengthof(created); i++)
+	{
+		begin(created[i].rmid, created[i].info);
+		add_value(int64, created[i].page);
+		assert_int_equal(implied__of_record(record, refs), 0);
+	}
+
+	/* Before, within and after. */
+	for (uint32 page = 6; page <= 9; page++)
+	{
+		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
+		record->header.xl_xid = page * 32768 + 17;
+		add_value(TimestampTz, 0);
+		assert_int_equal(implied__of_record(record, refs), page == 7 || page == 8 ? 0 : 1);
+	}
+	begin(RM_XACT_ID, XLOG_XACT_COMMIT);
+	record->header.xl_xid = 640 * 819;
+	add_value(TimestampTz, 0);
+	track_commit_timestamp = true;
+	assert_int_equal(implied__of_record(record, refs), 1);
+	check_page(0, REDOAHEAD_SLRU_XACT, 640 * 819 / 32768);
+	track_commit_timestamp = false;
+
+	begin(RM_MULTIXACT_ID, XLOG_MULTIXACT_CREATE_ID);
+	add_value(MultiXactId, 5 * 2048);
+	add_value(MultiXactOffset, 12 * 1636);
+	add_value(int32, 1);
+	add_value(MultiXactMember, ((MultiXactMember) {3, MultiXactStatusUpdate}));
+	assert_int_equal(implied__of_record(record, refs), 0);
+
+	/* IDs wrap around. */
+	begin(RM_CLOG_ID, CLOG_ZEROPAGE);
+	add_value(int64, 0);
+	assert_int_equal(implied__of_record(record, refs), 0);
+	begin(RM_XACT_ID, XLOG_XACT_ABORT);
+	record->header.xl_xid = 7 * 32768;
+	add_value(TimestampTz, 0);
+	assert_int_equal(implied__of_record(record, refs), 1);
+	record->header.xl_xid = 32767;
+	assert_int_equal(implied__of_record(record, refs), 0);
+}
+
 /* Any bytes: stay within the record and the array; run under a sanitizer. */
 static void
 test_any_bytes(void **state)
@@ -572,7 +636,7 @@ test_any_bytes(void **state)
 	for (int i = 0; i < 3000000; i++)
 	{
 		static const RmgrId rmids[] = {RM_XACT_ID, RM_MULTIXACT_ID, RM_SMGR_ID,
-		RM_XLOG_ID, RM_HEAP_ID, RM_HEAP2_ID};
+		RM_XLOG_ID, RM_HEAP_ID, RM_HEAP2_ID, RM_CLOG_ID};
 		size_t		len;
 		char	   *exact;
 
@@ -660,6 +724,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(test_subtransactions),
 		cmocka_unit_test(test_prepared),
 		cmocka_unit_test(test_multixact),
+		cmocka_unit_test(test_created_pages),
 		cmocka_unit_test(test_learns_setting),
 		cmocka_unit_test(test_any_bytes),
 	};
