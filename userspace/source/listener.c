@@ -145,7 +145,7 @@ listener__drop_offer(struct listener_offer *offer)
 	close(offer->eventfd);
 }
 
-/* A client whose user may not know what the data directory holds is refused. */
+/* Only the owner's processes may say what is to be read; returns 0 or -EPERM. */
 static int
 check_user(const struct listener *listener, int fd, struct hello_verdict *verdict)
 {
@@ -182,11 +182,6 @@ accept_client(struct listener *listener)
 	fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (check_user(listener, fd, &verdict) < 0)
-	{
-		refuse(fd, &verdict);
-		return;
-	}
 	client = find_client(listener, -1);
 	if (client == NULL || watch(listener, fd) < 0)
 	{
@@ -267,7 +262,12 @@ receive_hello(const struct listener *listener, int fd, struct listener_offer *of
 	}
 	have_fds = take_descriptors(&message, fds) == 0;
 
-	if (hello__parse(buffer, (size_t) n, &offer->hello, verdict) == 0)
+	/*
+	 * Judged only now: a socket that is closed with a message unread gives the
+	 * client an error in place of our answer.
+	 */
+	if (check_user(listener, fd, verdict) == 0 &&
+		hello__parse(buffer, (size_t) n, &offer->hello, verdict) == 0)
 	{
 		if (!have_fds)
 			hello__refuse(verdict, REDOAHEAD_BAD_RING,
