@@ -17,18 +17,18 @@ else
 	redoahead_cache=${XDG_CACHE_HOME:-$HOME/.cache}/redoahead
 fi
 
-# The user that runs PostgreSQL, which refuses to run as root.
+# The user that runs PostgreSQL, which refuses to run as root, and what to put
+# before a command to run it as that user.  The command replaces it, so that $!
+# is the command's process and a signal reaches it.
 if [ "$(id -u)" -eq 0 ]; then
 	redoahead_user=postgres
+	as_user=(setpriv --reuid="$redoahead_user" --regid="$redoahead_user" --init-groups --)
 else
 	redoahead_user=$(id -un)
+	as_user=(env --)
 fi
 
 # Run a command as that user, in a directory that it can enter.
 as_server_user() {
-	if [ "$(id -u)" -eq 0 ]; then
-		(cd / && runuser -u "$redoahead_user" -- "$@")
-	else
-		"$@"
-	fi
+	(cd / && "${as_user[@]}" "$@")
 }
