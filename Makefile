@@ -50,9 +50,11 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 	check-bats check-postgresql bench install install-extension clean \
 	distclean help
 
-all: $(if $(SOURCES),build/redoahead) ## Build the redoahead program (default)
+all: build/redoahead ## Build the redoahead program (default)
+	@:
 
 tests-programs: all $(UNIT_TESTS) $(TOOLS) $(FUZZERS) ## Build unit tests, test tools and fuzzers
+	@:
 
 bootstrap: ## Install the Debian packages that the build and the tests need
 	$(Q)scripts/bootstrap
