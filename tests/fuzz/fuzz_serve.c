@@ -1,0 +1,127 @@
+/*
+ * fuzz_serve.c
+ *		Fuzzes all that the daemon parses: the hello, the header of the ring,
+ *		and references.
+ *
+ * The first byte of the input chooses which.  References go through the whole
+ * plan, and what comes out must hold to what the engine relies on.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/plan.h"
+#include "source/hello.h"
+#include "source/ring.h"
+
+#define MAX_REFS	512
+#define MAX_RUN		16
+
+int			LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void
+fuzz_hello(const uint8_t *data, size_t size)
+{
+	struct redoahead_hello hello;
+	struct hello_verdict verdict;
+
+	if (hello__parse(data, size, &hello, &verdict) < 0)
+	{
+		check(verdict.status != REDOAHEAD_ACCEPTED);
+		check(verdict.reason[0] != '\0');
+		return;
+	}
+	check(hello.block_size >= 1024 && hello.segment_blocks > 0);
+	check(strchr(hello.tablespace_dir, '/') == NULL);
+	check(strnlen(hello.data_directory, sizeof(hello.data_directory)) <
+		  sizeof(hello.data_directory));
+}
+
+static void
+fuzz_ring(const uint8_t *data, size_t size)
+{
+	struct redoahead_ring header = {
+		.magic = REDOAHEAD_MAGIC,.version = REDOAHEAD_ABI_VERSION,
+		.ref_size = sizeof(struct redoahead_ref),
+	};
+	uint64_t	bytes;
+	const char *reason = NULL;
+
+	if (size < sizeof(bytes) + 8)
+		return;
+	memcpy(&bytes, data, sizeof(bytes));
+	memcpy(&header.capacity, data + 8, 8);
+	if (size >= sizeof(bytes) + sizeof(header))
+		memcpy(&header, data + 8, sizeof(header));
+	if (ring__check(&header, bytes, &reason) < 0)
+	{
+		check(reason != NULL);
+		return;
+	}
+	check(header.refs_offset >= sizeof(header) && header.refs_offset < bytes);
+	check((bytes - header.refs_offset) / sizeof(struct redoahead_ref) == header.capacity);
+}
+
+static void
+fuzz_refs(const uint8_t *data, size_t size)
+{
+	static struct redoahead_ref refs[MAX_REFS];
+	static struct plan_run runs[MAX_REFS];
+	struct relpath_layout layout = {.block_size = 8192,.tablespace_dir = "PG_18_202506291"};
+	struct counters counters = {0};
+	uint64_t	blocks = 0;
+	unsigned	count;
+	unsigned	n;
+
+	if (size < 4)
+		return;
+	memcpy(&layout.segment_blocks, data, 4);
+	if (layout.segment_blocks == 0)
+		return;
+	count = (unsigned) ((size - 4) / sizeof(refs[0]));
+	if (count > MAX_REFS)
+		count = MAX_REFS;
+	memcpy(refs, data + 4, count * sizeof(refs[0]));
+
+	n = plan__build(refs, count, &layout, UINT64_C(1) << 32, MAX_RUN, runs, &counters);
+	for (unsigned i = 0; i < n; i++)
+	{
+		char		path[RELPATH_BYTES];
+
+		relpath__format(&runs[i].key, &layout, path);
+		check(path[0] != '/' && strstr(path, "..") == NULL);
+		check(strlen(path) < RELPATH_BYTES - 1);
+		check(runs[i].blocks >= 1 && runs[i].blocks <= MAX_RUN);
+		check((uint64_t) runs[i].block + runs[i].blocks <=
+			  (runs[i].key.kind == REDOAHEAD_KIND_SLRU ?
+			   REDOAHEAD_SLRU_PAGES_PER_SEGMENT : layout.segment_blocks));
+		blocks += runs[i].blocks;
+	}
+	check(blocks + counters.refs_duplicate + counters.blocks_stale +
+		  counters__invalid(&counters) == count);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	switch (data[0] % 3)
+	{
+		case 0:
+			fuzz_hello(data + 1, size - 1);
+			break;
+		case 1:
+			fuzz_ring(data + 1, size - 1);
+			break;
+		default:
+			fuzz_refs(data + 1, size - 1);
+	}
+	return 0;
+}

@@ -1,0 +1,198 @@
+/*
+ * test_fdcache.c
+ *		The descriptor cache and the memory of what is missing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/absent.h"
+#include "engine/fdcache.h"
+
+#define FILES	10
+
+static const struct relpath_layout layout = {
+	.block_size = 8192,.segment_blocks = 131072,.tablespace_dir = "PG_18_1",
+};
+
+static char directory[] = "/tmp/redoahead-fdcache.XXXXXX";
+static int	dirfd_of_cluster;
+
+static struct relpath_key
+key(uint32_t rel)
+{
+	return (struct relpath_key) {.spc = 1663,.db = 5,.rel = rel};
+}
+
+static int
+make_files(void **state)
+{
+	char		path[64];
+
+	(void) state;
+	if (mkdtemp(directory) == NULL)
+		return -1;
+	dirfd_of_cluster = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mkdirat(dirfd_of_cluster, "base", 0700);
+	mkdirat(dirfd_of_cluster, "base/5", 0700);
+	for (int i = 1; i <= FILES; i++)
+	{
+		snprintf(path, sizeof(path), "base/5/%d", i);
+		close(openat(dirfd_of_cluster, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	}
+	return mkfifoat(dirfd_of_cluster, "base/5/100", 0600);
+}
+
+static int
+remove_files(void **state)
+{
+	char		command[128];
+
+	(void) state;
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command);
+}
+
+static struct fdcache_file *
+pin(struct fdcache *cache, uint32_t rel, struct counters *counters)
+{
+	struct relpath_key k = key(rel);
+	struct fdcache_file *file;
+
+	assert_int_equal(fdcache__pin(cache, &k, &layout, &file, counters), 0);
+	return file;
+}
+
+static void
+test_bound_and_reuse(void **state)
+{
+	struct counters counters = {0};
+	struct fdcache *cache;
+
+	(void) state;
+	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 3), 0);
+	for (int round = 0; round < 5; round++)
+		for (uint32_t rel = 1; rel <= FILES; rel++)
+		{
+			fdcache__unpin(pin(cache, rel, &counters));
+			assert_in_range(fdcache__open_files(cache), 1, 3);
+		}
+	assert_int_equal(counters.files_opened, 5 * FILES);
+	assert_int_equal(counters.files_evicted, 5 * FILES - 3);
+	fdcache__unpin(pin(cache, FILES, &counters));
+	assert_int_equal(counters.files_opened, 5 * FILES);
+	fdcache__clear(cache);
+	assert_int_equal(fdcache__open_files(cache), 0);
+	fdcache__destroy(cache);
+}
+
+static void
+test_pinned_files_stay(void **state)
+{
+	struct counters counters = {0};
+	struct fdcache *cache;
+	struct fdcache_file *one;
+	struct fdcache_file *two;
+	struct fdcache_file *three;
+	struct relpath_key third = key(3);
+
+	(void) state;
+	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 2), 0);
+	one = pin(cache, 1, &counters);
+	two = pin(cache, 2, &counters);
+	assert_int_equal(fdcache__pin(cache, &third, &layout, &three, &counters), -EBUSY);
+	fdcache__unpin(two);
+	three = pin(cache, 3, &counters);
+	assert_ptr_equal(pin(cache, 1, &counters), one);
+	assert_int_equal(counters.files_opened, 3);
+	fdcache__unpin(one);
+	fdcache__unpin(one);
+	fdcache__unpin(three);
+	fdcache__destroy(cache);
+}
+
+static void
+test_missing_and_strange_files(void **state)
+{
+	struct counters counters = {0};
+	struct fdcache *cache;
+	struct fdcache_file *file;
+	struct relpath_key missing = key(99);
+	struct relpath_key fifo = key(100);
+
+	(void) state;
+	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 2), 0);
+	assert_int_equal(fdcache__pin(cache, &missing, &layout, &file, &counters), -ENOENT);
+	assert_int_equal(fdcache__pin(cache, &fifo, &layout, &file, &counters), -EACCES);
+	assert_int_equal(fdcache__open_files(cache), 0);
+	fdcache__destroy(cache);
+}
+
+static void
+test_unlinked_files_are_swept(void **state)
+{
+	struct counters counters = {0};
+	struct fdcache *cache;
+	struct fdcache_file *file;
+	uint64_t	now_us = 10000000;
+
+	(void) state;
+	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 100), 0);
+	file = pin(cache, 1, &counters);
+	fdcache__unpin(pin(cache, 2, &counters));
+	assert_int_equal(unlinkat(dirfd_of_cluster, "base/5/1", 0), 0);
+
+	/* Not while a request is in flight. */
+	for (int i = 0; i < 110; i++)
+		fdcache__sweep(cache, now_us += 10000, &counters);
+	assert_int_equal(fdcache__open_files(cache), 2);
+	fdcache__unpin(file);
+	for (int i = 0; i < 110; i++)
+		fdcache__sweep(cache, now_us += 10000, &counters);
+	assert_int_equal(fdcache__open_files(cache), 1);
+	assert_int_equal(counters.files_dropped, 1);
+	fdcache__destroy(cache);
+}
+
+static void
+test_absent_expires(void **state)
+{
+	static struct absent absent;
+	struct relpath_key one = key(1);
+	struct relpath_key two = key(2);
+	enum fail_reason reason;
+
+	(void) state;
+	absent__clear(&absent);
+	assert_false(absent__has(&absent, &one, 0, 0, &reason));
+	absent__note(&absent, &one, 5, FAIL_BEYOND_EOF, 1000);
+	assert_true(absent__has(&absent, &one, 5, 2000, &reason));
+	assert_int_equal(reason, FAIL_BEYOND_EOF);
+	assert_false(absent__has(&absent, &one, 4, 2000, &reason));
+	assert_false(absent__has(&absent, &two, 5, 2000, &reason));
+	assert_false(absent__has(&absent, &one, 5, 2000000, &reason));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bound_and_reuse),
+		cmocka_unit_test(test_pinned_files_stay),
+		cmocka_unit_test(test_missing_and_strange_files),
+		cmocka_unit_test(test_unlinked_files_are_swept),
+		cmocka_unit_test(test_absent_expires),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}
