@@ -1,0 +1,176 @@
+"""Do two stopped clusters hold the same data?
+
+Compared: every relation file of every fork (base, global, tablespaces), the
+relation maps, and the SLRUs that survive a crash.  Blocks must be equal to the
+byte, except that on a main fork's page the hole between pd_lower and pd_upper
+may hold anything; where holes differ so do checksums, and only then the
+checksum field is left out.  Length counts: a block more is a difference, even
+when it is all zeroes, because redo extends files deterministically.
+
+Not compared, because it says nothing about recovered data:
+ - what is rebuilt or local: relation cache files (pg_internal.init), temporary
+   files and temporary relations, pg_control, statistics, pg_subtrans,
+   pg_notify, pg_serial;
+ - forks of unlogged relations other than the init fork: a crash resets them.
+
+The free space map is not WAL-logged.  With data checksums, redo changes its
+pages without marking them dirty (MarkBufferDirtyHint), so what reaches the
+disk depends on when something else writes the page.  Its differences are
+counted and told, but two clusters that differ in nothing else are identical.
+"""
+import os
+import re
+import struct
+from dataclasses import dataclass, field
+
+BLOCK = 8192                    # bytes in a block (BLCKSZ)
+CHUNK = 128 * BLOCK             # bytes read at once
+PAGE_HEADER = 24                # SizeOfPageHeaderData, bytes
+BRIN_REVMAP = 0xF092            # BRIN_PAGETYPE_REVMAP, in a page's last two bytes
+
+# SLRUs and other directories whose files must be equal to the byte.
+PLAIN_DIRECTORIES = ('pg_xact', 'pg_multixact/offsets', 'pg_multixact/members',
+                     'pg_commit_ts', 'pg_twophase')
+
+RELATION_FILE = re.compile(r'(\d+)(?:_(fsm|vm|init))?(?:\.(\d+))?$')
+PLAIN_FILES = ('pg_filenode.map', 'PG_VERSION')
+
+
+class NotComparable(Exception):
+    """A directory that cannot be compared at all."""
+
+
+@dataclass
+class Result:
+    """What a comparison found."""
+    files: int = 0              # files compared
+    blocks: int = 0             # blocks compared, both sides having them
+    holes: int = 0              # of those, blocks that differ in the hole only
+    fsm_files: int = 0          # free space map files that differ
+    differences: list = field(default_factory=list)     # lines of text
+
+    @property
+    def identical(self):
+        return not self.differences
+
+
+def check_cluster(directory):
+    """Raise NotComparable unless this is a data directory shut down cleanly."""
+    path = os.path.join(directory, 'global/pg_control')
+    try:
+        with open(path, 'rb') as file:
+            head = file.read(20)
+    except OSError as error:
+        raise NotComparable(f'{directory} is not a readable data directory: {error}')
+    state = struct.unpack_from('<I', head, 16)[0] if len(head) == 20 else None
+    # DB_SHUTDOWNED and DB_SHUTDOWNED_IN_RECOVERY of pg_control.h
+    if state not in (1, 2):
+        raise NotComparable(f'{directory} was not shut down cleanly, so its files lack what '
+                            'was only in memory; stop the server with pg_ctl stop -m fast')
+
+
+def relation_directories(directory):
+    """Directories below a data directory that hold relation files, relative."""
+    found = ['global']
+    base = os.path.join(directory, 'base')
+    found += [f'base/{name}' for name in os.listdir(base) if name.isdigit()]
+    spaces = os.path.join(directory, 'pg_tblspc')
+    for space in os.listdir(spaces) if os.path.isdir(spaces) else []:
+        for version in os.listdir(os.path.join(spaces, space)):
+            path = f'pg_tblspc/{space}/{version}'
+            if version.startswith('PG_'):
+                found += [f'{path}/{name}' for name in os.listdir(os.path.join(directory, path))
+                          if name.isdigit()]
+    return found
+
+
+def cluster_files(directory):
+    """Map each file to compare, relative, to its fork ('' for plain files)."""
+    files = {}
+    for where in relation_directories(directory):
+        names = os.listdir(os.path.join(directory, where))
+        matches = {name: RELATION_FILE.match(name) for name in names}
+        unlogged = {m[1] for m in matches.values() if m and m[2] == 'init'}
+        for name, match in matches.items():
+            if match and (match[2] == 'init' or match[1] not in unlogged):
+                files[f'{where}/{name}'] = match[2] or 'main'
+            elif name in PLAIN_FILES:
+                files[f'{where}/{name}'] = ''
+    for where in PLAIN_DIRECTORIES:
+        path = os.path.join(directory, where)
+        for name in os.listdir(path) if os.path.isdir(path) else []:
+            files[f'{where}/{name}'] = ''
+    return files
+
+
+def page_hole(page):
+    """Start and end of the page's hole; equal if there is none to ignore."""
+    lower, upper, special = struct.unpack_from('<HHH', page, 12)
+    if not PAGE_HEADER <= lower <= upper <= special <= BLOCK:
+        return 0, 0
+    # A BRIN range map keeps its data where other pages have their hole.
+    if special == BLOCK - 8 and page[-2:] == struct.pack('<H', BRIN_REVMAP):
+        return 0, 0
+    return lower, upper
+
+
+def equal_outside_hole(a, b):
+    """Are two unequal pages of a main fork equal in all that matters?"""
+    start, end = page_hole(a)
+    if (start, end) != page_hole(b) or a[start:end] == b[start:end]:
+        return False
+    # pd_checksum, bytes 8 and 9, covers the hole too
+    return a[:8] == b[:8] and a[10:start] == b[10:start] and a[end:] == b[end:]
+
+
+def compare_chunks(a, b, fork, first_block, result):
+    """Yield the numbers of differing blocks of two chunks of equal length."""
+    for offset in range(0, len(a), BLOCK):
+        page_a, page_b = a[offset:offset + BLOCK], b[offset:offset + BLOCK]
+        if page_a == page_b:
+            continue
+        if fork == 'main' and len(page_a) == BLOCK and equal_outside_hole(page_a, page_b):
+            result.holes += 1
+        else:
+            yield first_block + offset // BLOCK
+
+
+def compare_file(path_a, path_b, fork, result):
+    """Return what differs between two files, as text, or None."""
+    result.files += 1
+    blocks = []
+    with open(path_a, 'rb', buffering=0) as file_a, open(path_b, 'rb', buffering=0) as file_b:
+        size_a, size_b = (os.fstat(file.fileno()).st_size for file in (file_a, file_b))
+        common = min(size_a, size_b)
+        for offset in range(0, common, CHUNK):
+            length = min(CHUNK, common - offset)
+            a, b = file_a.read(length), file_b.read(length)
+            if a != b:
+                blocks += compare_chunks(a, b, fork, offset // BLOCK, result)
+    result.blocks += (common + BLOCK - 1) // BLOCK
+    found = []
+    if size_a != size_b:
+        found.append(f'{size_a} bytes against {size_b}')
+    if blocks:
+        some = ', '.join(map(str, blocks[:8])) + (', ...' if len(blocks) > 8 else '')
+        found.append(f'{len(blocks)} blocks differ ({some})')
+    return '; '.join(found) or None
+
+
+def compare_clusters(a, b):
+    """Compare two data directories; returns a Result."""
+    for directory in (a, b):
+        check_cluster(directory)
+    result = Result()
+    files_a, files_b = cluster_files(a), cluster_files(b)
+    for name in sorted(files_a.keys() | files_b.keys()):
+        fork = files_a.get(name, files_b.get(name))
+        if name not in files_a or name not in files_b:
+            found = f'only in {a if name in files_a else b}'
+        else:
+            found = compare_file(os.path.join(a, name), os.path.join(b, name), fork, result)
+        if found and fork == 'fsm':
+            result.fsm_files += 1
+        elif found:
+            result.differences.append(f'{name}: {found}')
+    return result

@@ -1,0 +1,44 @@
+"""Who recovers: which server, with which settings, with or without daemon."""
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Config:
+    """One way to recover a cluster."""
+    name: str
+    about: str                  # a few words for tables
+    build: str                  # stock or patched
+    settings: dict = field(default_factory=dict)
+    daemon: bool = False        # is a redoahead daemon running?
+    warm: bool = False          # are all files in the page cache before?
+
+
+STOCK_DEFAULT = {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '16'}
+EXTENSION = {'shared_preload_libraries': 'redoahead', **STOCK_DEFAULT}
+
+CONFIGS = {config.name: config for config in (
+    Config('off', 'stock, prefetch off', 'stock', {'recovery_prefetch': 'off'}),
+    Config('default', 'stock default (try, 16)', 'stock', STOCK_DEFAULT),
+    Config('try-200', 'stock, try, 200', 'stock',
+           {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '200'}),
+    Config('try-1000', 'stock, try, 1000, 16 MB', 'stock',
+           {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '1000',
+            'wal_decode_buffer_size': '16MB'}),
+    Config('redoahead', 'redoahead', 'patched', EXTENSION, daemon=True),
+    Config('absent', 'extension, no daemon', 'patched', EXTENSION),
+    Config('patched', 'patched, no extension', 'patched', STOCK_DEFAULT),
+    Config('off-warm', 'stock, off, cache warm', 'stock', {'recovery_prefetch': 'off'},
+           warm=True),
+    Config('default-warm', 'stock default, cache warm', 'stock', STOCK_DEFAULT, warm=True),
+)}
+
+# What counts as stock at its best is the one of these with the least median.
+STOCK_COLD = ('off', 'default', 'try-200', 'try-1000')
+
+# What each workload is run with unless told otherwise.
+USUAL = {
+    'pgbench-off': STOCK_COLD + ('redoahead', 'absent', 'patched', 'off-warm', 'default-warm'),
+    'pgbench-fpw': STOCK_COLD + ('redoahead',),
+    'insert-index': STOCK_COLD + ('redoahead',),
+    'cached': ('off', 'default', 'redoahead'),
+}

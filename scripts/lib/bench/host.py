@@ -1,0 +1,206 @@
+"""The machine: what it is, its page cache, its devices, its free space.
+
+Knows nothing of PostgreSQL.
+"""
+import ctypes
+import ctypes.util
+import os
+import platform
+import shutil
+import subprocess
+
+MB = 1024 * 1024
+
+
+class HostError(Exception):
+    """The machine cannot do what was asked; the message says what to do."""
+
+
+# ---------- what it is ----------
+
+def first_line(path, prefix=''):
+    """The rest of the first line that starts with prefix, or None."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as file:
+            for line in file:
+                if line.startswith(prefix):
+                    return line[len(prefix):].strip(' \t\n:')
+    except OSError:
+        pass
+    return None
+
+
+def mount_of(path):
+    """Device, mount point and filesystem type of the mount that holds path."""
+    path = os.path.realpath(path)
+    best = ('', '', '')
+    with open('/proc/self/mounts', encoding='utf-8') as file:
+        for line in file:
+            device, point, kind = line.split()[:3]
+            point = point.replace('\\040', ' ')
+            inside = path == point or path.startswith(point.rstrip('/') + '/')
+            if inside and len(point) >= len(best[1]):
+                best = (device, point, kind)
+    return best
+
+
+def block_device(path):
+    """Directory in sysfs of the block device that holds path, or None."""
+    number = os.stat(path).st_dev
+    sysfs = f'/sys/dev/block/{os.major(number)}:{os.minor(number)}'
+    return os.path.realpath(sysfs) if os.path.exists(f'{sysfs}/stat') else None
+
+
+def device_text(path):
+    """The device that holds path, for a report."""
+    sysfs = block_device(path)
+    if sysfs is None:
+        return mount_of(path)[0] + ' (no block device statistics)'
+    disk = sysfs if os.path.exists(f'{sysfs}/queue') else os.path.dirname(sysfs)
+    model = first_line(f'{disk}/device/model') or 'no model name'
+    kind = {'0': 'not rotational', '1': 'rotational'}.get(first_line(f'{disk}/queue/rotational'))
+    return f'{os.path.basename(sysfs)} ({model}, {kind or "unknown kind"})'
+
+
+def commit_of(directory):
+    """Commit of the checkout, marked if files were changed since, or None."""
+    try:
+        command = ['git', '-c', f'safe.directory={directory}', '-C', directory]
+        commit = subprocess.run(command + ['rev-parse', 'HEAD'], check=True, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.strip()
+        dirty = subprocess.run(command + ['status', '--porcelain', '-uno'], text=True, check=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit + ('+changes' if dirty else '')
+
+
+def describe(directory, checkout):
+    """Facts of the machine that every result carries."""
+    pages = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+    return {
+        'kernel': f'{platform.system()} {platform.release()} {platform.machine()}',
+        'cpus': len(os.sched_getaffinity(0)),
+        'cpu_model': first_line('/proc/cpuinfo', 'model name') or platform.machine(),
+        'memory_bytes': pages,
+        'device': device_text(directory),
+        'filesystem': mount_of(directory)[2],
+        'commit': commit_of(checkout),
+    }
+
+
+# ---------- devices and processes ----------
+
+def device_reads(path):
+    """Reads completed and bytes read so far by path's device, or None."""
+    sysfs = block_device(path)
+    if sysfs is None:
+        return None
+    with open(f'{sysfs}/stat', encoding='ascii') as file:
+        fields = [int(field) for field in file.read().split()]
+    return {'requests': fields[0], 'bytes': fields[2] * 512}
+
+
+def process_cpu_seconds(pid):
+    """User and system time of a process with all its threads, seconds."""
+    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
+        fields = file.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def process_peak_rss(pid):
+    """Most resident memory of a process so far, bytes, or None."""
+    text = first_line(f'/proc/{pid}/status', 'VmHWM')
+    return int(text.split()[0]) * 1024 if text else None
+
+
+def process_device_bytes(pid):
+    """Bytes that a process made the devices read, or None if it has gone."""
+    text = first_line(f'/proc/{pid}/io', 'read_bytes')
+    return int(text) if text else None
+
+
+# ---------- space ----------
+
+def require_space(directory, size):
+    """Raise HostError unless directory's filesystem has size bytes free."""
+    free = shutil.disk_usage(directory).free
+    if free < size:
+        raise HostError(f'{directory} has {free // MB} MB free, and {size // MB} MB are needed; '
+                        'free some, or set REDOAHEAD_BENCH_DIR to a larger filesystem')
+
+
+def tree_size(directory):
+    """Bytes in the files below a directory."""
+    return sum(os.path.getsize(os.path.join(where, name))
+               for where, _, names in os.walk(directory) for name in names)
+
+
+# ---------- the page cache ----------
+
+def files_below(directory):
+    for where, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(where, name)
+            if os.path.isfile(path):
+                yield path
+
+
+def chill(directory):
+    """Drop a directory's files from the page cache; returns how it was done.
+
+    Root drops every clean page, dentry and inode of the machine.  Others can
+    only drop the pages of the files themselves, which the device must hold
+    already: that is why everything is written out first.
+    """
+    os.sync()
+    try:
+        with open('/proc/sys/vm/drop_caches', 'w', encoding='ascii') as file:
+            file.write('3')
+        return 'cold (drop_caches)'
+    except OSError:
+        pass
+    for path in files_below(directory):
+        with open(path, 'rb', buffering=0) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    left = sum(cached_pages(path) for path in files_below(directory)) * os.sysconf('SC_PAGE_SIZE')
+    if left > 8 * MB:
+        raise HostError(f'{left // MB} MB of {directory} stay in the page cache after '
+                        'POSIX_FADV_DONTNEED; run as root, who can drop caches')
+    return 'cold (POSIX_FADV_DONTNEED on each file)'
+
+
+def cached_pages(path):
+    """Pages of a file that are in the page cache."""
+    size = os.path.getsize(path)
+    if size == 0:
+        return 0
+    libc = ctypes.CDLL(ctypes.util.find_library('c') or 'libc.so.6', use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
+                          ctypes.c_int, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+    residency = ctypes.create_string_buffer(-(-size // os.sysconf('SC_PAGE_SIZE')))
+    with open(path, 'rb', buffering=0) as file:
+        # PROT_READ, MAP_SHARED: asks about the pages, touches none
+        address = libc.mmap(None, size, 1, 1, file.fileno(), 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise HostError(f'cannot map {path}: {os.strerror(ctypes.get_errno())}')
+    try:
+        if libc.mincore(address, size, residency) != 0:
+            raise HostError(f'mincore of {path}: {os.strerror(ctypes.get_errno())}')
+    finally:
+        libc.munmap(address, size)
+    return sum(byte & 1 for byte in residency.raw[:-1])
+
+
+def warm(directory):
+    """Bring all files of a directory into the page cache; returns how."""
+    os.sync()
+    buffer = bytearray(MB)
+    for path in files_below(directory):
+        with open(path, 'rb', buffering=0) as file:
+            while file.readinto(buffer):
+                pass
+    return 'warm (every file read)'

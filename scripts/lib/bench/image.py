@@ -1,0 +1,139 @@
+"""Crashed clusters, each made once and kept.
+
+An image is a data directory whose server was killed at the end of a load, with
+a file image.json beside it that says what it is.  It lies in
+DIRECTORY/images/pgVERSION-WORKLOAD-SIZE and is never changed: recoveries run
+on copies.  An image made with other parameters than asked for is made anew.
+
+Images are always made by the stock server.  They are crashed by stopping the
+server in immediate mode.  A workload with `from_base` is replayed from further
+back than its last checkpoint: from a crashed copy made before the load,
+together with all the WAL that was written since, as after restoring a
+snapshot of the data.
+"""
+import json
+import os
+import struct
+from dataclasses import dataclass
+
+from . import host, postgres
+
+# For making images only: nothing that is lost in a crash of the machine
+# matters, and one checkpoint right before the load is to be the last.
+MAKING = {
+    'fsync': 'off',
+    'synchronous_commit': 'off',
+    'autovacuum': 'off',
+    'max_wal_size': '200GB',
+    'checkpoint_timeout': '1d',
+    'wal_recycle': 'off',
+}
+
+
+@dataclass(frozen=True)
+class Image:
+    """A crashed cluster."""
+    workload: object            # what is in its WAL
+    directory: str              # its data directory
+    facts: dict                 # what image.json holds
+
+    @property
+    def redo_lsn(self):
+        return postgres.parse_lsn(self.facts['redo_lsn'])
+
+    @property
+    def end_lsn(self):
+        return postgres.parse_lsn(self.facts['end_lsn'])
+
+
+def find_or_make(root, workload, size, build, say):
+    """The image of a workload, from below root, or made there."""
+    home = os.path.join(root, 'images', f'pg{build.version}-{workload.name}-{size}')
+    directory = os.path.join(home, 'data')
+    try:
+        with open(os.path.join(home, 'image.json'), encoding='utf-8') as file:
+            facts = json.load(file)
+        if facts['parameters'] == workload.parameters():
+            return Image(workload, directory, facts)
+        say(f'{home} was made with other parameters: making it anew')
+    except (OSError, ValueError, KeyError):
+        pass
+    postgres.remove_tree(home)
+    postgres.make_directory(os.path.join(root, 'images'))
+    postgres.make_directory(home)
+    try:
+        facts = make(home, workload, build, say)
+    except BaseException:
+        postgres.remove_tree(home)
+        raise
+    with open(os.path.join(home, 'image.json'), 'w', encoding='utf-8') as file:
+        json.dump(facts, file, indent=2)
+    return Image(workload, directory, facts)
+
+
+def make(home, workload, build, say):
+    """Make an image in an empty directory; returns its facts."""
+    directory = os.path.join(home, 'data')
+    base = os.path.join(home, 'base')
+    log = os.path.join(home, 'generate.log')
+
+    def server(**more):
+        settings = {**MAKING, **workload.settings, **more}
+        return postgres.Server(build, directory, settings, home, log)
+
+    say(f'{workload.name}: filling a new cluster')
+    postgres.initialize(build, directory)
+    with server() as running:
+        running.wait_ready()
+        workload.prepare(running, workload)
+        running.sql('CHECKPOINT')
+        say(f'{workload.name}: running the load')
+        if not workload.from_base:
+            workload.load(running, workload)
+            end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+        running.stop('immediate')
+    if workload.from_base:
+        postgres.copy_cluster(directory, base)
+        with server(wal_keep_size='100GB') as running:
+            running.wait_ready()
+            workload.load(running, workload)
+            end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+            running.stop('immediate')
+        postgres.remove_tree(os.path.join(base, 'pg_wal'))
+        os.rename(os.path.join(directory, 'pg_wal'), os.path.join(base, 'pg_wal'))
+        postgres.remove_tree(directory)
+        os.rename(base, directory)
+    control = postgres.control_data(build, directory)
+    redo = control["Latest checkpoint's REDO location"]
+    trim_wal(directory, postgres.parse_lsn(redo))
+    os.sync()
+    return {
+        'workload': workload.name,
+        'about': workload.about,
+        'parameters': workload.parameters(),
+        'server_version': build.version,
+        'redo_lsn': redo,
+        'end_lsn': end,
+        'wal_bytes': postgres.parse_lsn(end) - postgres.parse_lsn(redo),
+        'data_bytes': host.tree_size(directory),
+    }
+
+
+def trim_wal(directory, redo_lsn):
+    """Remove WAL segments that recovery does not need, to copy less.
+
+    Those are segments before the redo location, and segments whose first page
+    is not of their own place in the WAL: made ahead, or recycled.
+    """
+    wal = os.path.join(directory, 'pg_wal')
+    for name in os.listdir(wal):
+        path = os.path.join(wal, name)
+        if len(name) != 24 or not os.path.isfile(path):
+            continue
+        size = os.path.getsize(path)
+        start = (int(name[8:16], 16) << 32) + int(name[16:], 16) * size
+        with open(path, 'rb') as file:
+            # XLogPageHeaderData: magic, info, timeline, page address
+            page_address = struct.unpack('<HHIQ', file.read(16))[3]
+        if start + size <= redo_lsn or page_address != start:
+            os.remove(path)

@@ -1,0 +1,225 @@
+"""Installed PostgreSQL servers, running ones, and the user that runs them.
+
+PostgreSQL refuses to run as root; started by root, everything here runs as
+user postgres.
+"""
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '../../..'))
+PATIENCE = 1800                 # seconds until a server counts as stuck
+POLL = 0.05                     # seconds between two looks at a log
+LOG_LINE = re.compile(r'\[(\d+)\] (\w+):  (.*)')
+
+
+class PostgresError(Exception):
+    """A server did not do what it should; the message says which and what."""
+
+
+# ---------- the user ----------
+
+def owner():
+    """The user that runs servers, as a passwd entry."""
+    if os.geteuid() != 0:
+        return pwd.getpwuid(os.geteuid())
+    try:
+        return pwd.getpwnam('postgres')
+    except KeyError:
+        raise PostgresError('there is no user postgres, and PostgreSQL does not run as root; '
+                            'run scripts/bootstrap, or run this as another user') from None
+
+
+def as_self():
+    """Arguments for subprocess: run as this user, away from our terminal."""
+    return {'cwd': '/', 'start_new_session': True, 'stdin': subprocess.DEVNULL}
+
+
+def as_owner():
+    """The same, but as the owner of servers and in a plain environment."""
+    user = owner()
+    arguments = {
+        **as_self(),
+        'env': {'PATH': os.environ.get('PATH', '/usr/bin:/bin'), 'LC_ALL': 'C',
+                'HOME': user.pw_dir, 'PGUSER': 'postgres', 'PGDATABASE': 'postgres'},
+    }
+    if os.geteuid() == 0:
+        arguments.update(user=user.pw_uid, group=user.pw_gid, extra_groups=[])
+    return arguments
+
+
+def make_directory(path):
+    """Make a directory that belongs to that user, with what is above it."""
+    os.makedirs(path, exist_ok=True)
+    if os.geteuid() == 0:
+        user = owner()
+        os.chown(path, user.pw_uid, user.pw_gid)
+
+
+# ---------- installed servers ----------
+
+@dataclass(frozen=True)
+class Build:
+    """An installed PostgreSQL."""
+    name: str                   # stock or patched
+    prefix: str                 # where it is installed
+    version: str                # as the server says it, such as 18.6
+
+    def program(self, name):
+        return os.path.join(self.prefix, 'bin', name)
+
+
+def find_build(name):
+    """The stock or the patched build; STOCK= and PATCHED= name others."""
+    given = os.environ.get(name.upper())
+    prefix = os.path.realpath(given or os.path.join(ROOT, 'build/pg/18', name))
+    remedy = (f'{name.upper()}={given} names no installation of PostgreSQL' if given else
+              f'run scripts/build-postgresql {name}, or name an installation with {name.upper()}=')
+    try:
+        text = subprocess.run([os.path.join(prefix, 'bin/postgres'), '--version'], check=True,
+                              stdout=subprocess.PIPE, text=True, **as_owner()).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PostgresError(f'no usable {name} PostgreSQL in {prefix}: {error}; {remedy}') from None
+    return Build(name, prefix, re.search(r'\(PostgreSQL\) (\S+)', text)[1])
+
+
+def run(arguments, **more):
+    """Run a program as the owner; returns its output, raises with its errors."""
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **as_owner(), **more)
+    if done.returncode != 0:
+        raise PostgresError(f'{" ".join(arguments)} failed:\n{done.stdout[-2000:]}')
+    return done.stdout
+
+
+# ---------- processes ----------
+
+class Process:
+    """A child with its output in a log file."""
+
+    def __init__(self, arguments, log, as_user=as_owner):
+        self.log = log          # path of its log file
+        self.offset = 0         # bytes of the log that were looked at
+        with open(log, 'wb') as output:
+            self.child = subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT,
+                                          **as_user())
+        self.pid = self.child.pid
+
+    def lines(self):
+        """Complete lines that were added to the log since the last call."""
+        with open(self.log, 'rb') as file:
+            file.seek(self.offset)
+            text = file.read()
+        text = text[:text.rfind(b'\n') + 1]
+        self.offset += len(text)
+        return text.decode(errors='replace').splitlines()
+
+    def text(self):
+        with open(self.log, encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def running(self):
+        return self.child.poll() is None
+
+    def end(self, *signals, patience=60):
+        """Send signals in turn until it is gone; the last resort is SIGKILL."""
+        for number in (*signals, signal.SIGKILL):
+            if not self.running():
+                break
+            self.child.send_signal(number)
+            try:
+                self.child.wait(patience)
+            except subprocess.TimeoutExpired:
+                pass
+
+
+class Server(Process):
+    """A running server on a data directory; ends when the `with` block does."""
+
+    def __init__(self, build, directory, settings, socket_directory, log):
+        self.build = build
+        self.directory = directory
+        self.socket_directory = socket_directory
+        settings = {'listen_addresses': '', 'unix_socket_directories': socket_directory,
+                    'log_line_prefix': '%m [%p] ', **settings}
+        options = [word for name, value in settings.items() for word in ('-c', f'{name}={value}')]
+        super().__init__([build.program('postgres'), '-D', directory, *options], log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.stop('immediate')
+
+    def stop(self, mode):
+        if mode == 'fast':
+            self.end(signal.SIGINT, signal.SIGQUIT, patience=PATIENCE)
+        else:
+            self.end(signal.SIGQUIT)
+
+    def messages(self):
+        """New log lines as (pid, severity, text); raises if the server failed."""
+        alive = self.running()
+        for line in self.lines():
+            match = LOG_LINE.search(line)
+            if not match:
+                continue
+            if match[2] in ('FATAL', 'PANIC'):
+                raise PostgresError(f'{self.build.name} server: {line}; see {self.log}')
+            yield int(match[1]), match[2], match[3]
+        if not alive:
+            raise PostgresError(f'the {self.build.name} server ended:\n{self.text()[-2000:]}')
+
+    def wait_ready(self):
+        """Wait until the server accepts connections."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            for _, _, text in self.messages():
+                if text.startswith('database system is ready to accept connections'):
+                    return
+            if time.monotonic() > end:
+                raise PostgresError(f'the {self.build.name} server is not ready after '
+                                    f'{PATIENCE} s; see {self.log}')
+            time.sleep(POLL)
+
+    def sql(self, query):
+        """Run SQL; returns the rows as lists of strings."""
+        text = run([self.build.program('psql'), '-X', '-At', '-F', '\t', '-v', 'ON_ERROR_STOP=1',
+                    '-h', self.socket_directory, '-c', query])
+        return [line.split('\t') for line in text.splitlines()]
+
+
+def control_data(build, directory):
+    """What pg_controldata says, as a dictionary."""
+    text = run([build.program('pg_controldata'), directory])
+    return {name.strip(): value.strip()
+            for name, _, value in (line.partition(':') for line in text.splitlines())}
+
+
+def initialize(build, directory):
+    run([build.program('initdb'), '-D', directory, '-U', 'postgres', '-A', 'trust', '--no-sync',
+         '--no-locale', '-E', 'UTF8'])
+
+
+def copy_cluster(source, target):
+    """Copy a data directory, file for file, replacing what is there."""
+    remove_tree(target)
+    # No shared extents: all copies must lie on the device in the same way.
+    run(['cp', '-a', '--reflink=never', source, target])
+
+
+def remove_tree(path):
+    shutil.rmtree(path, ignore_errors=True)
+    if os.path.lexists(path):
+        raise PostgresError(f'cannot remove {path}; is it of another user?')
+
+
+def parse_lsn(text):
+    """The number of an LSN such as 0/16B3748."""
+    high, low = text.split('/')
+    return (int(high, 16) << 32) + int(low, 16)

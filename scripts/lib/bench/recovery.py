@@ -1,0 +1,182 @@
+"""One timed recovery of a crashed cluster, and what was measured.
+
+The copy of the image, the state of the page cache and the start of the daemon
+come before the clock; the server measures redo itself ("redo done").  A run
+that did not do what its configuration says raises RunRejected: there is no
+silent fallback.
+
+Coverage is measured from outside: of the blocks that redo read, those for
+which the startup process did not have to ask the device.  A block that is
+already on its way when redo asks counts as covered.
+"""
+import json
+import os
+import re
+import signal
+import time
+
+from . import host, postgres
+
+BLOCK = 8192                    # bytes in a block
+
+# Redo of the whole load must not be disturbed by checkpoints of this server.
+RECOVERING = {
+    'max_wal_size': '200GB',
+    'checkpoint_timeout': '1d',
+    'autovacuum': 'off',
+    'log_startup_progress_interval': '1s',
+}
+
+REDO_STARTS = re.compile(r'redo starts at ')
+REDO_AT = re.compile(r'redo in progress, .*current LSN: (\S+)')
+REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s, '
+                       r'system: ([\d.]+) s, elapsed: ([\d.]+) s')
+ATTACHED = re.compile(r'redoahead: attached to the daemon')
+SOCKET = 'pg_stat_tmp/redoahead.sock'
+
+
+class RunRejected(Exception):
+    """A run that measured something else than it should."""
+
+
+class Daemon(postgres.Process):
+    """A redoahead daemon that serves a data directory."""
+
+    def __init__(self, program, directory, stats, log):
+        self.stats_path = stats
+        # Started by root it becomes the owner by itself, and may live where
+        # the owner cannot look.
+        super().__init__([program, 'serve', '-D', directory, '--stats', stats], log,
+                         as_user=postgres.as_self)
+        socket = os.path.join(directory, SOCKET)
+        end = time.monotonic() + 10
+        while not os.path.exists(socket):
+            if not self.running() or time.monotonic() > end:
+                self.end()
+                raise RunRejected(f'the redoahead daemon does not serve:\n{self.text()[-2000:]}')
+            time.sleep(postgres.POLL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.end(signal.SIGTERM)
+
+    def stats(self):
+        """Its counters of the last recovery, once that has ended."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            with open(self.stats_path, encoding='utf-8') as file:
+                stats = json.load(file)
+            if not stats['attached'] and stats['recoveries'] > 0:
+                return stats['recovery']
+            time.sleep(postgres.POLL)
+        raise RunRejected(f'{self.stats_path} does not tell of an ended recovery')
+
+
+def watch_redo(server, progress):
+    """Follow the log until redo is done; returns what it and /proc told."""
+    pid = None                  # of the startup process
+    device_bytes = None         # that the startup process made devices read
+    attached = False
+    lsn = None
+    start = time.monotonic()
+    end = start + postgres.PATIENCE
+    while time.monotonic() < end:
+        for source, _, text in server.messages():
+            if REDO_STARTS.match(text):
+                pid = source
+                start = time.monotonic()
+            attached = attached or bool(ATTACHED.match(text))
+            where = REDO_AT.match(text)
+            lsn = postgres.parse_lsn(where[1]) if where else lsn
+            done = REDO_DONE.match(text)
+            if done:
+                user, system, elapsed = (float(done[field]) for field in (2, 3, 4))
+                latest = host.process_device_bytes(source)
+                return {'attached': attached, 'redo_seconds': elapsed,
+                        'startup_cpu_seconds': round(user + system, 2),
+                        'startup_user_seconds': user, 'startup_system_seconds': system,
+                        'startup_device_bytes': latest if latest is not None else device_bytes,
+                        'redo_done_lsn': done[1]}
+            if text.startswith('redo is not required'):
+                raise RunRejected('redo is not required: the image is not a crashed cluster')
+        if pid is not None:
+            latest = host.process_device_bytes(pid)
+            device_bytes = latest if latest is not None else device_bytes
+            progress(time.monotonic() - start, lsn)
+        time.sleep(postgres.POLL)
+    raise RunRejected(f'no "redo done" in {server.log} after {postgres.PATIENCE} s')
+
+
+def blocks_read_by_redo(server):
+    """Blocks that the startup process read: relations, and SLRU pages."""
+    relations = server.sql("SELECT coalesce(sum(read_bytes), 0) FROM pg_stat_io "
+                           "WHERE backend_type = 'startup' AND object = 'relation'")
+    slrus = server.sql('SELECT coalesce(sum(blks_read), 0) FROM pg_stat_slru')
+    return int(float(relations[0][0])) // BLOCK + int(slrus[0][0])
+
+
+def wal_bytes_cached(directory):
+    """WAL in the page cache, bytes: after a cold start, what redo has read."""
+    wal = os.path.join(directory, 'pg_wal')
+    segments = [name for name in os.listdir(wal) if len(name) == 24]
+    return os.sysconf('SC_PAGE_SIZE') * sum(host.cached_pages(os.path.join(wal, name))
+                                            for name in segments)
+
+
+def coverage_of(run):
+    """Part of redo's blocks that it did not have to fetch itself, or None."""
+    wanted = run['blocks_read'] * BLOCK
+    if run['startup_device_bytes'] is None or wanted == 0:
+        return None
+    fetched = max(0, run['startup_device_bytes'] - run['wal_device_bytes'])
+    return round(max(0.0, 1 - fetched / wanted), 4)
+
+
+def recover(image, config, builds, program, place, progress=lambda seconds, lsn: None,
+            stop_mode='immediate'):
+    """Recover a fresh copy of an image in place/data; returns what was measured.
+
+    The copy is left behind, shut down in stop_mode.
+    """
+    directory = os.path.join(place, 'data')
+    postgres.copy_cluster(image.directory, directory)
+    cache = (host.warm if config.warm else host.chill)(directory)
+    if not config.daemon:
+        return run_server(image, config, builds, place, cache, None, progress, stop_mode)
+    with Daemon(program, directory, os.path.join(place, 'stats.json'),
+                os.path.join(place, 'daemon.log')) as daemon:
+        return run_server(image, config, builds, place, cache, daemon, progress, stop_mode)
+
+
+def run_server(image, config, builds, place, cache, daemon, progress, stop_mode):
+    directory = os.path.join(place, 'data')
+    settings = {**RECOVERING, **image.workload.settings, **config.settings}
+    device_before = host.device_reads(directory)
+    with postgres.Server(builds[config.build], directory, settings, place,
+                         os.path.join(place, 'server.log')) as server:
+        run = {'workload': image.workload.name, 'config': config.name, 'cache': cache}
+        run.update(watch_redo(server, progress))
+        device_after = host.device_reads(directory)
+        if daemon:
+            run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
+            run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
+        run['wal_device_bytes'] = 0 if config.warm else wal_bytes_cached(directory)
+        if device_before:
+            run['device_reads'] = device_after['requests'] - device_before['requests']
+            run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']
+        server.wait_ready()
+        run['blocks_read'] = blocks_read_by_redo(server)
+        server.stop(stop_mode)
+    if run['attached'] != config.daemon:
+        raise RunRejected(f'{config.name}: the startup process '
+                          f'{"attached" if run["attached"] else "did not attach"} to a daemon; '
+                          f'see {server.log}')
+    if postgres.parse_lsn(run['redo_done_lsn']) < image.end_lsn - BLOCK * 16:
+        raise RunRejected(f'{config.name}: redo ended at {run["redo_done_lsn"]}, long before the '
+                          f'end of the WAL at {image.facts["end_lsn"]}')
+    if daemon:
+        run['daemon'] = daemon.stats()
+        run['coverage'] = coverage_of(run)
+    return run

@@ -1,0 +1,107 @@
+"""What the scripts that start recoveries share: where they work, how they end,
+and how they tell of errors and progress."""
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import time
+
+from . import host, postgres, recovery
+
+DAEMON = os.path.join(postgres.ROOT, 'build/redoahead')
+
+
+def work_root():
+    """The directory for images and copies; REDOAHEAD_BENCH_DIR, or a default."""
+    default = '/var/tmp/redoahead-bench'
+    if os.geteuid() != 0:
+        default += f'-{os.geteuid()}'
+    return os.path.abspath(os.environ.get('REDOAHEAD_BENCH_DIR') or default)
+
+
+@contextlib.contextmanager
+def work_place(root, name):
+    """A directory for copies below root, held by one script at a time.
+
+    It is empty at the start, and is gone at the end whatever the end is.
+    """
+    postgres.make_directory(root)
+    place = os.path.join(root, name)
+    with open(place + '.lock', 'w', encoding='ascii') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise postgres.PostgresError(f'another run uses {place}; wait for it, or set '
+                                         'REDOAHEAD_BENCH_DIR to another directory') from None
+        postgres.remove_tree(place)
+        postgres.make_directory(place)
+        try:
+            yield place
+        finally:
+            postgres.remove_tree(place)
+
+
+def find_daemon():
+    if not os.access(DAEMON, os.X_OK):
+        raise postgres.PostgresError(f'{DAEMON} is missing; run make')
+    return DAEMON
+
+
+class Progress:
+    """One line that is rewritten on a terminal; a line now and then elsewhere."""
+
+    INTERVAL = 10               # seconds between two lines that stay
+
+    def __init__(self):
+        self.live = sys.stderr.isatty()
+        self.last = 0.0         # when something was last shown, seconds
+        self.shown = False      # is there a line to be overwritten?
+
+    def update(self, text):
+        now = time.monotonic()
+        if now - self.last < (0.2 if self.live else self.INTERVAL):
+            return
+        self.last = now
+        if self.live:
+            print(f'\r\033[K{text[:79]}', end='', file=sys.stderr, flush=True)
+            self.shown = True
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def say(self, text):
+        """A line that stays."""
+        if self.shown:
+            print('\r\033[K', end='', file=sys.stderr)
+            self.shown = False
+        self.last = time.monotonic()
+        print(text, file=sys.stderr, flush=True)
+
+    def of_redo(self, label, image):
+        """A progress function for recovery.recover."""
+        total = image.end_lsn - image.redo_lsn
+
+        def show(seconds, lsn):
+            done = 0 if lsn is None else (lsn - image.redo_lsn) / total
+            at = '' if lsn is None else f'  at {lsn >> 32:X}/{lsn & 0xFFFFFFFF:08X}'
+            self.update(f'{label}: redo {min(1, max(0, done)):4.0%} after {seconds:5.1f} s{at}')
+        return show
+
+
+def run_main(name, main):
+    """Run main() and exit as a tool should: 0, 1, or 128 + the signal.
+
+    Signals become exceptions, so that every `with` block ends what it began.
+    """
+    def interrupt(number, frame):
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, interrupt)
+    try:
+        sys.exit(main())
+    except (host.HostError, postgres.PostgresError, recovery.RunRejected, OSError) as error:
+        print(f'{name}: {error}', file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,141 @@
+"""What is in the WAL that is replayed, and how a cluster gets it.
+
+A workload fills a new cluster (prepare), a checkpoint follows, and from there
+on the load writes the WAL that recovery will replay.  How the cluster is kept
+and crashed is not known here.
+"""
+from dataclasses import dataclass
+
+CLIENTS = 8                     # sessions of a load
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One kind of WAL, for one size of the benchmark."""
+    name: str
+    about: str                  # one line for the report
+    scale: int                  # pgbench scale factor, or thousands of rows
+    amount: int                 # transactions, or bytes of WAL, of the load
+    settings: dict              # server settings of load and recovery
+    prepare: object             # function(server, workload)
+    load: object                # function(server, workload)
+    from_base: bool = False     # replay from a copy made before the load
+
+    def parameters(self):
+        """What an image depends on, beside the server's version."""
+        return {'scale': self.scale, 'amount': self.amount, 'clients': CLIENTS,
+                'settings': self.settings}
+
+
+def pgbench(server, *arguments):
+    from . import postgres
+    postgres.run([server.build.program('pgbench'), '-h', server.socket_directory, *arguments])
+
+
+def run_transactions(server, transactions, *script):
+    pgbench(server, '-n', '-M', 'prepared', '-c', str(CLIENTS), '-j', '2', '--random-seed=1',
+            '-t', str(transactions // CLIENTS), *script)
+
+
+def prepare_pgbench(server, workload):
+    pgbench(server, '-i', '-q', '-s', str(workload.scale))
+
+
+def load_simple_update(server, workload):
+    run_transactions(server, workload.amount, '-N')
+
+
+def load_two_halves(server, workload):
+    run_transactions(server, workload.amount // 2, '-N')
+    server.sql('CHECKPOINT')
+    run_transactions(server, workload.amount // 2, '-N')
+
+
+# ---------- inserts into a table with six indexes ----------
+
+def insert_rows(rows):
+    return ('INSERT INTO events (device, token, label, happened, amount) '
+            'SELECT (random() * 1e6)::int, gen_random_uuid(), md5(random()::text), '
+            f'clock_timestamp(), random() * 1000 FROM generate_series(1, {rows})')
+
+
+def prepare_indexed(server, workload):
+    server.sql('CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY, device int, '
+               'token uuid, label text, happened timestamptz, amount float8)')
+    server.sql(insert_rows(workload.scale * 1000))
+    for columns in ('device', 'token', 'label', 'happened', 'device, happened'):
+        server.sql(f'CREATE INDEX ON events ({columns})')
+    server.sql('ALTER TABLE events ADD PRIMARY KEY (id)')
+    server.sql('VACUUM ANALYZE events')
+
+
+def load_inserts(server, workload):
+    start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
+    script = server.socket_directory + '/inserts.sql'
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(insert_rows(500) + ';\n')
+    while True:
+        run_transactions(server, 10 * CLIENTS, '-f', script)
+        written = server.sql(f"SELECT pg_current_wal_insert_lsn() - '{start}'::pg_lsn")
+        if float(written[0][0]) >= workload.amount:
+            return
+
+
+# ---------- the demo: updates, and inserts into random places ----------
+
+def prepare_mix(server, workload):
+    prepare_pgbench(server, workload)
+    server.sql('CREATE TABLE orders (id uuid, customer int, amount float8)')
+    server.sql('INSERT INTO orders SELECT gen_random_uuid(), i, random() '
+               f'FROM generate_series(1, {workload.scale * 20000}) i')
+    server.sql('ALTER TABLE orders ADD PRIMARY KEY (id)')
+    server.sql('VACUUM ANALYZE orders')
+
+
+def load_mix(server, workload):
+    script = server.socket_directory + '/mix.sql'
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(f'''\\set aid random(1, 100000 * {workload.scale})
+\\set delta random(-5000, 5000)
+BEGIN;
+UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 1, :aid, :delta, now());
+INSERT INTO orders VALUES (gen_random_uuid(), :aid, :delta);
+END;
+''')
+    run_transactions(server, workload.amount, '-f', script)
+
+
+# ---------- the list ----------
+
+def make_workloads(size):
+    """All workloads of a size: `full` as the issue has them, or `small`."""
+    def pick(full, small):
+        return full if size == 'full' else small
+
+    big = {'shared_buffers': pick('4GB', '512MB')}
+    without_images = {**big, 'full_page_writes': 'off'}
+    with_images = {**big, 'full_page_writes': 'on'}
+    scale, transactions = pick(300, 20), pick(1200000, 60000)
+    workloads = [
+        Workload('pgbench-off', f'pgbench -N, scale {scale}, {transactions} transactions, '
+                 'full_page_writes off', scale, transactions, without_images,
+                 prepare_pgbench, load_simple_update),
+        Workload('pgbench-fpw', f'pgbench -N, scale {scale}, {transactions} transactions, '
+                 'full_page_writes on, one checkpoint in the middle',
+                 scale, transactions, with_images, prepare_pgbench, load_two_halves,
+                 from_base=True),
+        Workload('insert-index', f'{pick(2048, 128)} MB of WAL of inserts into a table with six '
+                 'indexes, full_page_writes on', pick(1000, 50), pick(2048, 128) << 20,
+                 with_images, prepare_indexed, load_inserts),
+        Workload('cached', 'pgbench -N, few blocks, each with a full-page image first: '
+                 'redo finds all in shared buffers', pick(10, 2), pick(800000, 40000),
+                 with_images, prepare_pgbench, load_simple_update),
+    ]
+    return {workload.name: workload for workload in workloads}
+
+
+def demo_workload():
+    return Workload('demo', 'updates and inserts of pgbench, full_page_writes off', 85, 240000,
+                    {'shared_buffers': '1GB', 'full_page_writes': 'off'},
+                    prepare_mix, load_mix)
