@@ -275,8 +275,7 @@ reap(struct engine *engine, unsigned want, unsigned wait_us)
 {
 	int			n;
 
-	n = engine->options.sink->flush(engine->sink, want, wait_us,
-									engine->done, engine->options.depth);
+	n = engine->options.sink->flush(engine->sink, want, wait_us, engine->done);
 	if (n < 0)
 		return n;
 	engine->now_us = clock__now_us();

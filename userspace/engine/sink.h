@@ -35,10 +35,11 @@ struct sink_ops
 
 	/*
 	 * Start what is held back, wait until want requests are done or wait_us
-	 * have passed, and return how many of the completions were stored.
+	 * have passed.  Stores completions in done, which has room for depth of
+	 * them, and returns how many.
 	 */
 	int			(*flush) (struct sink *sink, unsigned want, unsigned wait_us,
-						  struct sink_completion *done, unsigned room);
+						  struct sink_completion *done);
 	void		(*close) (struct sink *sink);
 };
 

@@ -68,14 +68,14 @@ fadvise_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32
 
 static int
 fadvise_flush(struct sink *sink, unsigned want, unsigned wait_us,
-			  struct sink_completion *done, unsigned room)
+			  struct sink_completion *done)
 {
 	unsigned	n = 0;
 
 	/* Nothing is ever outstanding, hence nothing to wait for. */
 	(void) want;
 	(void) wait_us;
-	while (sink->count > 0 && n < room)
+	while (sink->count > 0)
 		done[n++] = sink->done[--sink->count];
 	return (int) n;
 }
