@@ -5,6 +5,7 @@
  * redoahead.c	settings, and the prefetch sink: what to emit
  * attach.c		the daemon: connecting, watching, letting go
  * stats.c		counters in shared memory and the SQL function that shows them
+ * prefault.c	first touches of shared buffers, out of redo's way
  * implied.c	blocks that redo reads although no record names them
  * seen.c		memory of blocks that needn't be emitted again
  * emit.h		the producer's end of the ring
@@ -66,6 +67,23 @@ extern void attach__close(void);
 /* redoahead.c, called by attach.c */
 extern void redoahead__attached(void);
 extern void redoahead__lost(void);
+
+/* prefault.c */
+extern int	redoahead_prefault;
+extern int	prefault_frontier;
+extern Size prefault__shmem_size(void);
+extern void prefault__shmem_init(void);
+extern void prefault__init(void);
+extern void prefault__start(void);
+extern void prefault__advance(int buffer);
+
+/* Tell that redo has used a buffer, by its number. */
+static inline void
+prefault__used(int buffer)
+{
+	if (unlikely(buffer > prefault_frontier))
+		prefault__advance(buffer);
+}
 
 /* stats.c */
 extern void stats__init(void);

@@ -63,7 +63,7 @@ request_shmem(void)
 {
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)));
+	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)) + prefault__shmem_size());
 }
 
 static void
@@ -78,6 +78,7 @@ startup_shmem(void)
 	shared = ShmemInitStruct("redoahead", sizeof(SharedStats), &found);
 	if (!found)
 		memset(shared, 0, sizeof(SharedStats));
+	prefault__shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 
