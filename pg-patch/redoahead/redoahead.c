@@ -48,8 +48,11 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 /* How many references are shown to the daemon at a time, at most. */
 #define EMITTED_PER_PUBLISH	32
 
-/* Least number of blocks to remember; a window's worth is remembered anyway. */
-#define MIN_SEEN_BLOCKS		(32 * 1024)
+/*
+ * Most blocks to remember beyond the window: as many as there are shared
+ * buffers, but no more than this (64 bytes each).
+ */
+#define MAX_SEEN_BUFFERS	(4 * 1024 * 1024)
 
 /*
  * How many references before redo comes to one its slot, and then its buffer,
@@ -136,7 +139,7 @@ fit_window(void)
 										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 	window = 0;
 	if (!pending ||
-		!seen__create(&seen, Max(MIN_SEEN_BLOCKS, 2 * redoahead_window)))
+		!seen__create(&seen, Max(2 * redoahead_window, Min(NBuffers, MAX_SEEN_BUFFERS))))
 	{
 		ereport(LOG,
 				(errmsg("redoahead: not enough memory for redoahead.window = %d; using built-in prefetching",

@@ -6,6 +6,10 @@
 #include "seen.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+
+/* Alignment of the slots: that of a huge page. */
+#define SLOTS_ALIGNMENT		(2 * 1024 * 1024)
 
 /*
  * Make a table that remembers at least "blocks" blocks (at most 2^26) without
@@ -23,10 +27,14 @@ seen__create(SeenTable *table, uint32_t blocks)
 	table->nsets = UINT32_C(1) << bits;
 	table->shift = 64 - bits;
 	size = (size_t) table->nsets * SEEN_WAYS * sizeof(SeenSlot);
-	table->memory = aligned_alloc(64, size);
+	table->memory = aligned_alloc(size < SLOTS_ALIGNMENT ? 64 : SLOTS_ALIGNMENT, size);
 	table->slots = table->memory;
 	if (table->memory == NULL)
 		return false;
+
+	/* Slots are met at random; with small pages each costs a TLB miss, too. */
+	if (size >= SLOTS_ALIGNMENT)
+		(void) madvise(table->memory, size, MADV_HUGEPAGE);
 
 	seen__clear(table);
 	return true;

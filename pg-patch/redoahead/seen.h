@@ -39,7 +39,7 @@ _Static_assert(sizeof(SeenSlot) == 32, "SeenSlot is 32 bytes");
 
 typedef struct SeenTable
 {
-	SeenSlot   *slots;			/* nsets * SEEN_WAYS, 64-byte aligned */
+	SeenSlot   *slots;			/* nsets * SEEN_WAYS, cache-line aligned */
 	void	   *memory;			/* what to free */
 	uint32_t	nsets;			/* a power of two */
 	int			shift;			/* hash bits to drop */

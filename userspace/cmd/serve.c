@@ -19,7 +19,7 @@
 /* Descriptors that are not of data files. */
 #define OTHER_DESCRIPTORS	32
 
-#define DEFAULT_DEPTH		128
+#define DEFAULT_DEPTH		256
 #define DEFAULT_BATCH		256
 #define DEFAULT_FILES		1000
 
@@ -55,7 +55,7 @@ static const struct argp_option options[] = {
 	{"socket", OPTION_SOCKET, "PATH", 0,
 		"socket the server connects to, relative to the data directory (default: "
 	REDOAHEAD_DEFAULT_SOCKET ")", 0},
-	{"depth", OPTION_DEPTH, "BLOCKS", 0, "most blocks in flight, 1 to 4096 (default: 128)", 0},
+	{"depth", OPTION_DEPTH, "BLOCKS", 0, "most blocks in flight, 1 to 4096 (default: 256)", 0},
 	{"batch", OPTION_BATCH, "REFERENCES", 0,
 	"references put in order together, 1 to 65536 (default: 256)", 0},
 	{"files", OPTION_FILES, "FILES", 0,
