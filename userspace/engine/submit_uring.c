@@ -34,9 +34,15 @@
 #define MAX_GROUP		16
 #define MIN_GROUPS		8
 
-/* One group in so many is looked after; judge after so many looks. */
+/*
+ * One group in so many is looked after; judge after so many looks, and give up
+ * groups when more than so many of them found nothing.  A busy device answers
+ * out of order, so the first block of a group may well come after the last;
+ * where no read is started without waiting, all looks find nothing.
+ */
 #define LOOK_EACH		32
 #define LOOKS_TO_JUDGE	64
+#define LOOKS_TO_GIVE_UP	56
 
 /* Longest read that may do without a completion: inside one block. */
 #define NOWAIT_BYTES	2
@@ -305,7 +311,7 @@ judge(struct sink *sink, uint32_t token, int32_t result)
 	sink->looks_failed += absent;
 	if (sink->looks == LOOKS_TO_JUDGE)
 	{
-		if (sink->looks_failed > LOOKS_TO_JUDGE / 4)
+		if (sink->looks_failed > LOOKS_TO_GIVE_UP)
 			give_up_groups(sink);
 		sink->looks = sink->looks_failed = 0;
 	}
