@@ -22,7 +22,6 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "port/atomics.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -31,7 +30,7 @@
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/pg_shmem.h"
-#include "storage/proc.h"
+#include "storage/shmem.h"
 #include "utils/wait_event.h"
 
 #include "redoahead.h"
@@ -59,7 +58,7 @@ int			prefault_frontier = INT_MAX;	/* see prefault__used() */
 typedef struct PrefaultShared
 {
 	pg_atomic_uint32 wanted;	/* buffers that should have memory */
-	pg_atomic_uint32 allocated; /* buffers that the worker has seen to */
+	Latch	   *latch;			/* the worker's, NULL before it runs */
 } PrefaultShared;
 
 static PrefaultShared *shared;
@@ -83,7 +82,7 @@ prefault__shmem_init(void)
 	if (!found)
 	{
 		pg_atomic_init_u32(&shared->wanted, 0);
-		pg_atomic_init_u32(&shared->allocated, 0);
+		shared->latch = NULL;
 	}
 }
 
@@ -125,15 +124,19 @@ prefault__start(void)
 	}
 }
 
-/* A buffer near or beyond the end of what is mapped has been used. */
+/*
+ * A buffer near or beyond the end of what is mapped has been used.  On a hot
+ * standby others take buffers, too, so it may be far beyond.
+ */
 void
 prefault__advance(int buffer)
 {
 	int			lead = redoahead_prefault * (1024 / (BLCKSZ / 1024));
-	int			end = Min(Max(mapped, buffer) + CHUNK_BUFFERS, NBuffers);
+	int			start = Max(mapped, buffer - MARGIN_BUFFERS);
+	int			end = Min(start + CHUNK_BUFFERS, NBuffers);
 
-	if (mapped >= NBuffers || redoahead_prefault == 0 || 
-		!populate(mapped, end, MADV_POPULATE_READ))
+	if (start >= end || redoahead_prefault == 0 ||
+		!populate(start, end, MADV_POPULATE_READ))
 	{
 		prefault_frontier = INT_MAX;
 		return;
@@ -141,6 +144,8 @@ prefault__advance(int buffer)
 	mapped = end;
 	prefault_frontier = mapped - MARGIN_BUFFERS;
 	pg_atomic_write_u32(&shared->wanted, Min(mapped + lead, NBuffers));
+	if (shared->latch)
+		SetLatch(shared->latch);
 }
 
 /* Memory that could be had without swapping, kB; INT64_MAX if unknown. */
@@ -165,36 +170,32 @@ available_kb(void)
 void
 redoahead_prefault_main(Datum arg)
 {
-	static uint32 wait_event;
-	uint32		done = 0;
+	uint32		wait_event = WaitEventExtensionNew("RedoaheadPrefault");
+	int			done = 0;
 
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
-	wait_event = WaitEventExtensionNew("RedoaheadPrefault");
+	shared->latch = MyLatch;
 
-	while (!ShutdownRequestPending && RecoveryInProgress())
+	while (!ShutdownRequestPending && RecoveryInProgress() && done < NBuffers)
 	{
-		uint32		wanted = pg_atomic_read_u32(&shared->wanted);
-		uint32		end = Min(done + CHUNK_BUFFERS, wanted);
-		bool		rest = (end <= done || available_kb() < MIN_AVAILABLE_KB);
+		int			wanted = pg_atomic_read_u32(&shared->wanted);
+		int			end = Min(done + CHUNK_BUFFERS, wanted);
 
-		if (!rest)
+		if (done < wanted && available_kb() >= MIN_AVAILABLE_KB)
 		{
 			if (!populate(done, end, MADV_POPULATE_WRITE))
 				break;
 			done = end;
-			pg_atomic_write_u32(&shared->allocated, done);
-			if (done >= NBuffers)
-				break;
 		}
-		if (rest)
+		else
 		{
-			/* Redo uses up a chunk in some milliseconds, if it's going at all. */
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 wanted == 0 || done == wanted ? 5 : 100, wait_event);
+							 1000, wait_event);
 			ResetLatch(MyLatch);
 		}
 	}
+	shared->latch = NULL;
 	proc_exit(0);
 }
 
