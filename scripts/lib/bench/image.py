@@ -120,13 +120,16 @@ def make(home, workload, build, say):
 
 
 def trim_wal(directory, redo_lsn):
-    """Remove WAL segments that recovery does not need, to copy less.
+    """Make the WAL of an image cheap to copy.
 
-    Those are segments before the redo location, and segments whose first page
-    is not of their own place in the WAL: made ahead, or recycled.
+    Segments that recovery does not need go: those before the redo location,
+    and those whose first page is not of their own place in the WAL, which were
+    made ahead or recycled.  All others but the last are sealed: recovery
+    only reads them, so copies of the image can share them.
     """
     wal = os.path.join(directory, 'pg_wal')
-    for name in os.listdir(wal):
+    kept = []
+    for name in sorted(os.listdir(wal)):
         path = os.path.join(wal, name)
         if len(name) != 24 or not os.path.isfile(path):
             continue
@@ -137,3 +140,7 @@ def trim_wal(directory, redo_lsn):
             page_address = struct.unpack('<HHIQ', file.read(16))[3]
         if start + size <= redo_lsn or page_address != start:
             os.remove(path)
+        else:
+            kept.append(path)
+    for path in kept[:-1]:
+        os.chmod(path, postgres.SEALED)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '../../..'))
 PATIENCE = 1800                 # seconds until a server counts as stuck
 POLL = 0.05                     # seconds between two looks at a log
+SEALED = 0o400                  # mode of a WAL segment that is never written again
 LOG_LINE = re.compile(r'\[(\d+)\] (\w+):  (.*)')
 
 
@@ -207,10 +208,25 @@ def initialize(build, directory):
 
 
 def copy_cluster(source, target):
-    """Copy a data directory, file for file, replacing what is there."""
+    """Copy a stopped data directory, replacing what is there.
+
+    WAL segments that nobody may write are linked, not copied; for others there
+    are no shared extents, so that all copies lie on the device in the same way.
+    """
     remove_tree(target)
-    # No shared extents: all copies must lie on the device in the same way.
-    run(['cp', '-a', '--reflink=never', source, target])
+    make_directory(target)
+    os.chmod(target, 0o700)
+    wal = os.path.join(source, 'pg_wal')
+    sealed = [name for name in os.listdir(wal)
+              if os.stat(os.path.join(wal, name)).st_mode & 0o777 == SEALED]
+    copied = [name for name in os.listdir(source) if name != 'pg_wal']
+    run(['cp', '-a', '--reflink=never', '-t', target,
+         *(os.path.join(source, name) for name in copied)])
+    make_directory(os.path.join(target, 'pg_wal'))
+    run(['cp', '-a', '--reflink=never', '-t', os.path.join(target, 'pg_wal'),
+         *(os.path.join(wal, name) for name in os.listdir(wal) if name not in sealed)])
+    for name in sealed:
+        os.link(os.path.join(wal, name), os.path.join(target, 'pg_wal', name))
 
 
 def remove_tree(path):

@@ -20,7 +20,12 @@ from . import host, postgres
 BLOCK = 8192                    # bytes in a block
 
 # Redo of the whole load must not be disturbed by checkpoints of this server.
+# WAL segments are shared with the image (postgres.copy_cluster), so none may
+# be recycled.  Without fsync, what follows redo is over sooner; redo itself
+# waits for no fsync.
 RECOVERING = {
+    'fsync': 'off',
+    'wal_recycle': 'off',
     'max_wal_size': '200GB',
     'checkpoint_timeout': '1d',
     'autovacuum': 'off',
@@ -34,9 +39,16 @@ REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s,
 ATTACHED = re.compile(r'redoahead: attached to the daemon')
 SOCKET = 'pg_stat_tmp/redoahead.sock'
 
+LONGEST_LOOK = 3.0              # seconds between two looks at the log, else Suspended
+ATTEMPTS = 3                    # times that a suspended recovery is tried
+
 
 class RunRejected(Exception):
     """A run that measured something else than it should."""
+
+
+class Suspended(RunRejected):
+    """Nothing ran for a while in the middle of redo: the time says nothing."""
 
 
 class Daemon(postgres.Process):
@@ -80,9 +92,13 @@ def watch_redo(server, progress):
     device_bytes = None         # that the startup process made devices read
     attached = False
     lsn = None
-    start = time.monotonic()
+    start = looked = time.monotonic()
     end = start + postgres.PATIENCE
     while time.monotonic() < end:
+        gap, looked = time.monotonic() - looked, time.monotonic()
+        if gap > LONGEST_LOOK:
+            raise Suspended(f'the machine, or this program, was suspended for {gap:.0f} s '
+                            'during recovery')
         for source, _, text in server.messages():
             if REDO_STARTS.match(text):
                 pid = source
@@ -117,10 +133,14 @@ def blocks_read_by_redo(server):
     return int(float(relations[0][0])) // BLOCK + int(slrus[0][0])
 
 
-def wal_bytes_cached(directory):
-    """WAL in the page cache, bytes: after a cold start, what redo has read."""
-    wal = os.path.join(directory, 'pg_wal')
-    segments = [name for name in os.listdir(wal) if len(name) == 24]
+def wal_bytes_cached(image):
+    """WAL in the page cache, bytes: after a cold start, what redo has read.
+
+    The image's segments are looked at, because the copy's, which are the same
+    files, may be gone already.  The last one is not shared: it is left out.
+    """
+    wal = os.path.join(image.directory, 'pg_wal')
+    segments = sorted(name for name in os.listdir(wal) if len(name) == 24)[:-1]
     return os.sysconf('SC_PAGE_SIZE') * sum(host.cached_pages(os.path.join(wal, name))
                                             for name in segments)
 
@@ -138,8 +158,19 @@ def recover(image, config, builds, program, place, progress=lambda seconds, lsn:
             stop_mode='immediate'):
     """Recover a fresh copy of an image in place/data; returns what was measured.
 
-    The copy is left behind, shut down in stop_mode.
+    The copy is left behind, shut down in stop_mode.  A recovery in which the
+    machine was suspended is repeated; the result says how often that was.
     """
+    for attempt in range(ATTEMPTS):
+        try:
+            run = recover_once(image, config, builds, program, place, progress, stop_mode)
+            return {**run, 'suspended_attempts': attempt}
+        except Suspended:
+            if attempt == ATTEMPTS - 1:
+                raise
+
+
+def recover_once(image, config, builds, program, place, progress, stop_mode):
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(image.directory, directory)
     cache = (host.warm if config.warm else host.chill)(directory)
@@ -162,7 +193,7 @@ def run_server(image, config, builds, place, cache, daemon, progress, stop_mode)
         if daemon:
             run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
             run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
-        run['wal_device_bytes'] = 0 if config.warm else wal_bytes_cached(directory)
+        run['wal_device_bytes'] = 0 if config.warm else wal_bytes_cached(image)
         if device_before:
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']

@@ -1,0 +1,104 @@
+#!/usr/bin/env bats
+# The benchmark and the demo: usage, the arithmetic of reports, and one small
+# benchmark from beginning to end.  The demo's own run is `make demo`.
+
+setup() {
+	scripts=$BATS_TEST_DIRNAME/../../scripts
+	work=$(mktemp -d "${TMPDIR:-/var/tmp}/redoahead-bench.XXXXXX")
+	chmod 755 "$work"
+}
+
+teardown() {
+	rm -rf "$work"
+}
+
+python() {
+	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -
+}
+
+@test "wrong usage exits with 2" {
+	for arguments in --what "--rounds 0" "--config fastest" "--workload tpch"; do
+		# shellcheck disable=SC2086
+		run "$scripts/bench-prefetch" $arguments
+		[ "$status" -eq 2 ]
+	done
+	run "$scripts/demo" --fast
+	[ "$status" -eq 2 ]
+}
+
+@test "a missing server is an error that says what to do" {
+	STOCK=$work/nothing run "$scripts/bench-prefetch" --scale-factor small
+	[ "$status" -eq 1 ]
+	[[ $output == *"STOCK=$work/nothing names no installation of PostgreSQL"* ]]
+}
+
+@test "medians and ratios" {
+	python <<-'EOF'
+	from bench import report
+
+	seconds = {'off': (9, 8, 30), 'default': (4, 5, 6), 'try-200': (3, 4, 8), 'redoahead': (2, 1, 2),
+	           'off-warm': (4, 4, 4)}
+	runs = [{'workload': 'w', 'config': name, 'redo_seconds': value, 'coverage': None}
+	        for name, values in seconds.items() for value in values]
+	middle = report.medians(runs)
+	assert middle['w']['off'] == {'redo_seconds': 9, 'runs': 3}, middle
+	ratios = report.ratios(middle)['w']
+	assert ratios['off/redoahead'] == 4.5, ratios
+	assert ratios['default/redoahead'] == 2.5, ratios
+	assert ratios['best/redoahead'] == 2, ratios
+	assert ratios['redoahead_cold/off_warm'] == 0.5, ratios
+	assert not [name for name in ratios if 'absent' in name or 'default_warm' in name], ratios
+	EOF
+}
+
+@test "coverage is what the startup process did not fetch itself" {
+	python <<-'EOF'
+	from bench import recovery
+
+	def coverage(blocks, fetched, wal):
+	    return recovery.coverage_of({'blocks_read': blocks, 'startup_device_bytes': fetched,
+	                                 'wal_device_bytes': wal})
+
+	assert coverage(1000, 100 * 8192 + 5000, 5000) == 0.9
+	assert coverage(1000, 5000, 9000) == 1
+	assert coverage(10, 1 << 30, 0) == 0
+	assert coverage(0, 0, 0) is None
+	assert coverage(10, None, 0) is None
+	EOF
+}
+
+@test "free space is asked for before anything is made" {
+	python <<-'EOF'
+	from bench import host
+
+	try:
+	    host.require_space('/', 1 << 60)
+	    raise AssertionError('an exabyte is free')
+	except host.HostError as error:
+	    assert 'REDOAHEAD_BENCH_DIR' in str(error), error
+	EOF
+}
+
+@test "a small benchmark, twice: the second reuses the cluster of the first" {
+	export REDOAHEAD_BENCH_DIR=$work
+	bench=("$scripts/bench-prefetch" --scale-factor small --rounds 1 --workload cached)
+	run "${bench[@]}" --config off,redoahead,absent --json "$work/result.json"
+	[ "$status" -eq 0 ]
+	[[ $output == *"filling a new cluster"* ]]
+	[[ $output == *"off/redoahead"* ]]
+	python3 - "$work/result.json" <<-'EOF'
+	import json, sys
+
+	result = json.load(open(sys.argv[1]))
+	assert [run['config'] for run in result['runs']] == ['off', 'redoahead', 'absent']
+	assert [run['attached'] for run in result['runs']] == [False, True, False]
+	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'device', 'filesystem', 'commit',
+	             'date', 'postgresql', 'settings', 'cache', 'medians', 'ratios'):
+	    assert name in result, name
+	EOF
+	run "${bench[@]}" --config off
+	[ "$status" -eq 0 ]
+	[[ $output != *"filling"* ]]
+	# Nothing stays but the cluster.
+	[ ! -e "$work/work" ]
+}
