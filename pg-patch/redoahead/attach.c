@@ -117,14 +117,12 @@ detach(const char *why)
 	release();
 	if (state >= REDOAHEAD_ATTACHED)
 		ereport(LOG,
-				(errmsg("redoahead: lost the daemon (PID %u): %s",
-						daemon_pid, why),
-				 errdetail("Recovery goes on with built-in prefetching.")));
+				(errmsg("redoahead: lost the daemon (PID %u): %s; using built-in prefetching",
+						daemon_pid, why)));
 	else if (!reported_absence)
 		ereport(LOG,
-				(errmsg("redoahead: no daemon at \"%s\": %s",
-						redoahead_socket, why),
-				 errdetail("Recovery uses built-in prefetching until one appears.")));
+				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one appears",
+						redoahead_socket, why)));
 	reported_absence = true;
 	state = REDOAHEAD_DETACHED;
 	deadline = now_ms() + RETRY_INTERVAL_MS;
@@ -345,9 +343,8 @@ watch(uint64 now)
 		state = REDOAHEAD_STALLED;
 		redoahead_counters.lost++;
 		ereport(LOG,
-				(errmsg("redoahead: the daemon (PID %u) has not moved for %d ms",
-						daemon_pid, STALL_TIMEOUT_MS),
-				 errdetail("Recovery goes on with built-in prefetching until it does.")));
+				(errmsg("redoahead: the daemon (PID %u) has not moved for %d ms; using built-in prefetching until it does",
+						daemon_pid, STALL_TIMEOUT_MS)));
 		redoahead__lost();
 	}
 }
