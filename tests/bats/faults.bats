@@ -1,0 +1,416 @@
+#!/usr/bin/env bats
+# What can go wrong with a daemon, and that PostgreSQL recovers all the same:
+# to the end, to the same data as the stock server, and with one line in its
+# log for each change of state.  Every test recovers a copy of one crashed
+# pgbench cluster from a cold cache.
+
+load lib/servers
+
+setup_file() {
+	suite_begin
+	make_cluster "$WORK/crashed"
+	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
+	pgbench "$WORK/crashed" -iq -s 4
+	sql "$WORK/crashed" -c checkpoint
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 25000
+	stop_server "$WORK/crashed" immediate
+
+	copy_cluster "$WORK/crashed" "$WORK/reference"
+	recover_with "$STOCK" "$WORK/reference"
+}
+
+teardown_file() {
+	suite_end
+}
+
+setup() {
+	case_begin
+	DATA=$CASE/data
+	copy_cluster "$WORK/crashed" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+}
+
+teardown() {
+	case_end
+}
+
+# Recover from what is in pg_wal, as after any crash.
+recover() {
+	evict "$DATA"
+	recover_with "$PATCHED" "$DATA"
+}
+
+# Recover step by step: feed_until and feed_rest say how far.
+begin_recovery() {
+	feed_from_archive "$DATA"
+	evict "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+}
+
+finish_recovery() {
+	feed_rest "$DATA"
+	stop_server "$DATA"
+}
+
+same_as_stock() {
+	same_data "$DATA" "$WORK/reference"
+}
+
+no_daemon='^no daemon at "[^"]*": '
+lost='^lost the daemon \(PID [0-9]+\): '
+stalled='^the daemon \(PID [0-9]+\) has not moved for 200 ms$'
+moves='^the daemon \(PID [0-9]+\) moves again$'
+
+# Recover with a fake daemon, and expect these lines in the log, no others.
+recover_with_fake() {		# MODE PATTERN...
+	local pattern
+	start_fake "$DATA" "$1"
+	shift
+	begin_recovery
+	for pattern; do
+		feed_until "$DATA" "redoahead: ${pattern#^}"
+	done
+	# A few more, for what comes late or twice.
+	for _ in 1 2 3; do feed "$DATA"; done
+	finish_recovery
+	stop_fake
+	log_is "$DATA" "$@"
+	same_as_stock
+}
+
+# ---------- no daemon ----------
+
+@test "a server whose daemon is not there recovers, and says so once" {
+	recover
+	log_is "$DATA" "${no_daemon}No such file or directory$"
+	same_as_stock
+}
+
+@test "a server without a socket configured recovers, and says nothing" {
+	settings "$DATA" redoahead.socket=
+	recover
+	log_is "$DATA"
+	same_as_stock
+}
+
+@test "a socket that nobody listens on any more does not keep a server from recovering" {
+	as_server_user python3 -c '
+import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/pg_stat_tmp/redoahead.sock"
+	recover
+	rm "$DATA/pg_stat_tmp/redoahead.sock"
+	log_is "$DATA" "${no_daemon}Connection refused$"
+	same_as_stock
+}
+
+@test "a socket path that is too long for any socket does not keep a server from recovering" {
+	settings "$DATA" redoahead.socket="/tmp/$(printf 'x%.0s' {1..200})"
+	recover
+	log_is "$DATA" "${no_daemon}the path is too long for a unix socket$"
+	same_as_stock
+}
+
+# ---------- coming and going ----------
+
+@test "a daemon that is there from the start is used, and reads" {
+	start_daemon "$DATA"
+	recover
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "a daemon that is started in mid-recovery is found and used" {
+	begin_recovery
+	feed_until "$DATA" 'redoahead: no daemon'
+	start_daemon "$DATA"
+	feed_until "$DATA" 'redoahead: attached'
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "${no_daemon}No such file or directory$" "$attached"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "a daemon that is killed in mid-recovery is missed, and found again when it is back" {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	feed "$DATA"
+	kill -KILL "$DAEMON"
+	feed_until "$DATA" 'redoahead: lost'
+	start_daemon "$DATA"
+	grep -q 'replacing socket' "$DATA.daemon.log"
+	until [ "$(grep -c 'redoahead: attached' "$DATA.log")" -eq 2 ]; do
+		feed "$DATA"
+		sleep 0.1
+	done
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached" "${lost}it closed the connection$" "$attached"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "a daemon that is killed and stays away does not keep a server from recovering" {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	kill -KILL "$DAEMON"
+	finish_recovery
+	rm "$DATA/pg_stat_tmp/redoahead.sock"
+	log_is "$DATA" "$attached" "${lost}it closed the connection$"
+	same_as_stock
+}
+
+@test "a daemon that is stopped in mid-recovery is noticed, not waited for, and used again when it moves" {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	kill -STOP "$DAEMON"
+	wait_until "the daemon to stop" is_stopped "$DAEMON"
+	feed_until "$DATA" 'redoahead: .*has not moved'
+	# The server goes on replaying all the time.
+	for _ in 1 2 3 4 5; do feed "$DATA"; done
+	kill -CONT "$DAEMON"
+	feed_until "$DATA" 'redoahead: .*moves again'
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached" "$stalled" "$moves"
+	same_as_stock
+}
+
+@test "a recovery can end while the daemon is stopped" {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	kill -STOP "$DAEMON"
+	feed_until "$DATA" 'redoahead: .*has not moved'
+	finish_recovery
+	kill -CONT "$DAEMON"
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached" "$stalled"
+	same_as_stock
+}
+
+# ---------- daemons that are not what they should be ----------
+
+@test "a daemon of another protocol version is not used, and both versions are named" {
+	recover_with_fake wrong-version \
+		"${no_daemon}it speaks protocol version 2, the server 1; install the same release of both$"
+}
+
+@test "a daemon that refuses is not used, and its reason is logged and bounded" {
+	recover_with_fake refuses "${no_daemon}it refused: x{107}$"
+}
+
+@test "a daemon that refuses again and again is logged once" {
+	start_fake "$DATA" refuses 0
+	begin_recovery
+	while [ "$(ls "$DATA.store" | wc -l)" -gt 3 ]; do
+		feed "$DATA"
+		sleep 0.1
+	done
+	finish_recovery
+	stop_fake
+	[ "$(fake_saw "$DATA" connections)" -ge 2 ]
+	log_is "$DATA" "${no_daemon}it refused: x{107}$"
+	same_as_stock
+}
+
+@test "an answer that is too short is not taken for a daemon's" {
+	recover_with_fake short-reply "${no_daemon}it does not speak redoahead's protocol$"
+}
+
+@test "an answer of garbage is not taken for a daemon's" {
+	recover_with_fake garbage-reply "${no_daemon}it does not speak redoahead's protocol$"
+}
+
+@test "a daemon that never answers is not waited for" {
+	recover_with_fake silent "${no_daemon}it did not answer$"
+}
+
+@test "a daemon that closes the connection instead of answering is not used" {
+	recover_with_fake closes "${no_daemon}"
+}
+
+@test "a daemon that leaves after it was attached is missed" {
+	recover_with_fake leaves "$attached" "${lost}it closed the connection$"
+}
+
+@test "a daemon that attaches and then does nothing is noticed by its heartbeat" {
+	recover_with_fake dead "$attached" "$stalled"
+}
+
+@test "a daemon that breaks the silence is let go" {
+	recover_with_fake chatters "$attached" "${lost}it does not keep to the protocol$"
+}
+
+@test "a tail beyond the head is not believed" {
+	recover_with_fake tail-beyond "$attached" "${lost}its position in the ring cannot be$"
+}
+
+@test "a tail that goes backwards is not believed" {
+	recover_with_fake tail-backwards "$attached" "${lost}its position in the ring cannot be$"
+}
+
+@test "the largest numbers in all of the daemon's fields do no harm" {
+	recover_with_fake huge "$attached" "${lost}its position in the ring cannot be$"
+}
+
+@test "garbage over the whole ring, the server's fields included, does no harm" {
+	recover_with_fake scribbles "$attached" "${lost}its position in the ring cannot be$"
+}
+
+@test "the ring cannot be truncated, extended or sealed under the server's feet" {
+	recover_with_fake truncates "$attached"
+	for what in shrink "shrink a little" grow "grow by allocating" seal; do
+		[ "$(fake_saw "$DATA" "$what")" = "Operation not permitted" ] ||
+			{ echo "$what: $(fake_saw "$DATA" "$what")"; false; }
+	done
+	# F_SEAL_SEAL, F_SEAL_SHRINK and F_SEAL_GROW
+	[ "$(fake_saw "$DATA" seals)" -eq 7 ]
+	[ "$(fake_saw "$DATA" taken)" -gt 1000 ]
+}
+
+@test "a ring whose memory is taken away page by page does no harm" {
+	recover_with_fake punches "$attached"
+	[ "$(fake_saw "$DATA" "pages punched")" -gt 100 ]
+}
+
+@test "a daemon that always says it sleeps gets its wake-ups, and the server its recovery" {
+	recover_with_fake never-awake "$attached"
+	[ "$(fake_saw "$DATA" wakeups)" -gt 10 ]
+	[ "$(fake_saw "$DATA" taken)" -gt 1000 ]
+}
+
+@test "a daemon that makes wake-ups block does not stop the server" {
+	recover_with_fake blocks-wakeups "$attached"
+}
+
+@test "a full ring drops references, and the server does not wait for room" {
+	settings "$DATA" redoahead.ring_size=1024
+	recover_with_fake idle "$attached"
+	[ "$(fake_saw "$DATA" dropped)" -gt 1000 ]
+}
+
+@test "a socket of another user is not used" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can run a daemon as another user"
+	mkdir -m 1777 "$CASE/shared"
+	settings "$DATA" redoahead.socket="$CASE/shared/socket"
+	FAKE_USER=$(id -u nobody) FAKE_SOCKET=$CASE/shared/socket start_fake "$DATA" good
+	recover
+	stop_fake
+	log_is "$DATA" "${no_daemon}the socket belongs to another user than the server runs as$"
+	[ "$(fake_saw "$DATA" "turned away")" -eq 1 ]
+	same_as_stock
+}
+
+# ---------- a daemon with too little ----------
+
+@test "a daemon that may not use io_uring says so, and reads with posix_fadvise" {
+	daemon_wrapper=("$WORK/without_io_uring" EPERM)
+	start_daemon "$DATA"
+	grep -q 'io_uring cannot be used: .*posix_fadvise' "$DATA.daemon.log"
+	recover
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "a daemon with room for few descriptors closes some, and reads all the same" {
+	daemon_wrapper=(prlimit --nofile=34:34)
+	start_daemon "$DATA"
+	recover
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached"
+	daemon_has_read "$DATA" 1000
+	[ "$(daemon_count "$DATA" files_evicted)" -gt 0 ]
+	same_as_stock
+}
+
+@test "a daemon that runs out of descriptors in mid-recovery does not keep a server from recovering" {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	as_server_user prlimit --pid "$DAEMON" --nofile=3:3
+	feed "$DATA"
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached"
+	same_as_stock
+}
+
+# ---------- settings ----------
+
+@test "the smallest window, ring and decode buffer work" {
+	settings "$DATA" redoahead.window=64 redoahead.ring_size=1024 redoahead.decode_buffer_size=512kB
+	start_daemon "$DATA"
+	recover
+	stop_daemon "$DATA"
+	log_is "$DATA" "${attached/\[0-9]+ block/64 block}"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "the largest window, ring and decode buffer work" {
+	settings "$DATA" redoahead.window=1048576 redoahead.ring_size=1048576 redoahead.decode_buffer_size=1GB
+	start_daemon "$DATA"
+	recover
+	stop_daemon "$DATA"
+	log_is "$DATA" "${attached/\[0-9]+ block/1048576 block}"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "the window can be changed back and forth in mid-recovery" {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	for window in 64 1048576 100 8192; do
+		settings "$DATA" redoahead.window=$window
+		reload "$DATA"
+		feed_until "$DATA" "parameter \"redoahead.window\" changed to \"$window\""
+		feed "$DATA"
+	done
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "$attached"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "the socket can be changed, emptied and set again in mid-recovery" {
+	FAKE_SOCKET=$CASE/other start_fake "$DATA" good
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: attached'
+	settings "$DATA" redoahead.socket="$CASE/other"
+	reload "$DATA"
+	feed_until "$DATA" "redoahead: attached to the daemon \(PID $FAKE\)"
+	settings "$DATA" redoahead.socket=
+	reload "$DATA"
+	feed_until "$DATA" 'parameter "redoahead.socket" changed to ""'
+	until is_gone "$FAKE"; do feed "$DATA"; done
+	settings "$DATA" redoahead.socket=pg_stat_tmp/redoahead.sock
+	reload "$DATA"
+	feed_until "$DATA" 'parameter "redoahead.socket" changed to "pg_stat_tmp'
+	finish_recovery
+	stop_daemon "$DATA"
+	stop_fake
+	log_is "$DATA" "$attached" "attached to the daemon \(PID $FAKE\)" "attached to the daemon \(PID $DAEMON\)"
+	[ "$(fake_saw "$DATA" taken)" -gt 0 ]
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+@test "recovery_prefetch = off asks the daemon for nothing" {
+	settings "$DATA" recovery_prefetch=off
+	start_daemon "$DATA"
+	recover
+	stop_daemon "$DATA"
+	[ "$(daemon_count "$DATA" refs_taken)" -eq 0 ]
+	same_as_stock
+}

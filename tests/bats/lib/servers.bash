@@ -1,0 +1,333 @@
+# What the tests of the whole share: clusters, recoveries, daemons, and what
+# must hold after each.  To be loaded by a bats file, which calls
+# suite_begin in setup_file, suite_end in teardown_file, case_begin in setup and
+# case_end in teardown.  It tests nothing by itself.
+#
+# Everything that a test makes or starts lives in $CASE, so that case_end can
+# end it, and can tell whether something was left behind.  In a test that did
+# all it should, nothing is.
+#
+# environment: STOCK, PATCHED   installed servers (default build/pg/18/...)
+#              REDOAHEAD        the program (default build/redoahead)
+
+. "$BATS_TEST_DIRNAME/../../scripts/lib/common.sh"
+
+STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/18/stock}")
+PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/18/patched}")
+REDOAHEAD=${REDOAHEAD:-$redoahead_root/build/redoahead}
+patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
+
+# Settings that recovery by the stock server does not know.
+redoahead_settings=(shared_preload_libraries=redoahead)
+
+# ---------- processes ----------
+
+# The processes that run in or from a directory.
+processes_in() {			# DIRECTORY
+	{
+		grep -lF -- "$1/" /proc/[0-9]*/cmdline
+		find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' -lname "$1/*"
+	} 2>/dev/null | cut -d / -f 3 | sort -u | while read -r pid; do
+		# grep names itself.
+		[ ! -d "/proc/$pid" ] || echo "$pid"
+	done
+}
+
+wait_until() {				# WHAT COMMAND...
+	local what=$1 deadline=$((SECONDS + patience))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ $SECONDS -ge $deadline ]; then
+			echo "waited $patience s for $what" >&2
+			return 1
+		fi
+		sleep 0.02
+	done
+}
+
+is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+
+# ---------- suites and cases ----------
+
+suite_begin() {
+	umask 022
+	WORK=$(mktemp -d /var/tmp/redoahead-test.XXXXXX)
+	export WORK
+	chmod 755 "$WORK"
+	# The servers' user may not be able to reach the clone.
+	install -m 755 "$REDOAHEAD" "$WORK/redoahead"
+	install -m 755 "$redoahead_root/tests/tools/fake_daemon.py" \
+		"$redoahead_root/tests/bats/lib/restore" \
+		"$redoahead_root/build/tests/tools/without_io_uring" "$WORK"
+	[ "$(id -u)" -ne 0 ] || chown "$redoahead_user" "$WORK"
+}
+
+suite_end() {
+	[ -z "${WORK:-}" ] || rm -rf "$WORK"
+}
+
+case_begin() {
+	CASE=$WORK/$BATS_TEST_NUMBER
+	as_server_user mkdir "$CASE"
+	export CASE
+}
+
+case_end() {
+	local left pid
+	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
+		for log in "$CASE"/*.log; do
+			[ ! -e "$log" ] || { echo "--- ${log##*/}"; tail -n 25 "$log"; }
+		done
+	fi
+	left=$(processes_in "$CASE" | while read -r pid; do ps -o pid=,args= -p "$pid" || true; done
+		find "$CASE" -type s)
+	# Servers first, and hard: their children go with them.
+	for pid in $(processes_in "$CASE"); do
+		kill -CONT "$pid" 2>/dev/null || true
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	wait_until "the end of all processes" nothing_runs_in "$CASE"
+	rm -rf "$CASE"
+	if [ -n "$left" ] && [ -n "${BATS_TEST_COMPLETED:-}" ]; then
+		printf 'left behind:\n%s\n' "$left" >&2
+		return 1
+	fi
+}
+
+nothing_runs_in() { [ -z "$(processes_in "$1")" ]; }
+
+# ---------- clusters ----------
+
+# Make a data directory with the settings that all of the tests want: small
+# buffers and small WAL segments, and nothing that writes by itself.
+make_cluster() {			# DATA [SETTING...]
+	local data=$1
+	shift
+	as_server_user "$PATCHED/bin/initdb" -D "$data" -A trust --no-sync --no-instructions \
+		--locale=C --encoding=UTF8 --wal-segsize=1 >"$data.initdb" 2>&1 || { cat "$data.initdb"; return 1; }
+	rm "$data.initdb"
+	settings "$data" listen_addresses= autovacuum=off fsync=off full_page_writes=off \
+		shared_buffers=4MB max_wal_size=20GB checkpoint_timeout=1d wal_keep_size=20GB \
+		max_logical_replication_workers=0 max_prepared_transactions=10 \
+		allow_in_place_tablespaces=on log_line_prefix='%p ' "$@"
+}
+
+# Add settings; the last one of a name counts.
+settings() {				# DATA NAME=VALUE...
+	local data=$1 setting
+	shift
+	for setting in "$@"; do
+		echo "${setting%%=*} = '${setting#*=}'"
+	done | as_server_user tee -a "$data/postgresql.auto.conf" >/dev/null
+}
+
+# Copy a cluster that does not run, to where the test may change it.
+copy_cluster() {			# FROM TO
+	as_server_user cp -a --reflink=auto --sparse=always "$1" "$2"
+}
+
+# Remove a cluster's files, and nothing else, from the page cache.
+evict() {					# DATA
+	find -L "$1" -type f -print0 | python3 -c '
+import os, sys
+for path in sys.stdin.buffer.read().split(b"\0")[:-1]:
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)'
+}
+
+# Start a server, for once with other settings; with --no-wait, do not wait
+# until it takes connections.
+start_server() {			# [--no-wait] SERVER DATA [NAME=VALUE...]
+	local wait=-w server data
+	[ "$1" != --no-wait ] || { wait=-W; shift; }
+	server=$1 data=$2
+	shift 2
+	# bats waits until nobody has its descriptor 3 any more.
+	(as_server_user "$server/bin/pg_ctl" -D "$data" -l "$data.log" $wait -t "$patience" \
+		-o "$(printf -- "-c %s " "unix_socket_directories=$data" "$@")" start >/dev/null 3>&-) ||
+		{ tail -n 5 "$data.log" >&2; return 1; }
+}
+
+stop_server() {				# DATA [MODE]
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" -m "${2:-fast}" stop >/dev/null
+}
+
+# Recover, to the end and no further.  pg_ctl alone would wait until the server
+# is consistent, and stop it there.
+recover_with() {			# SERVER DATA
+	start_server "$1" "$2"
+	wait_until "the end of recovery" is_ready "$2"
+	stop_server "$2"
+}
+
+sql() {						# DATA ARGUMENT...
+	local data=$1
+	shift
+	as_server_user "$PATCHED/bin/psql" -XAtq -v ON_ERROR_STOP=1 -h "$data" -d postgres "$@"
+}
+
+# Have a server read its settings again.
+reload() {					# DATA
+	kill -HUP "$(head -n 1 "$1/postmaster.pid")"
+}
+
+# The startup process of a server.
+startup_pid() {				# DATA
+	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f 'postgres: startup'
+}
+
+# Settings under which WAL is written fast.
+fast=(shared_buffers=512MB synchronous_commit=off)
+
+pgbench() {					# DATA ARGUMENT...
+	local data=$1
+	shift
+	as_server_user "$PATCHED/bin/pgbench" -h "$data" "$@" postgres >"$data.pgbench" 2>&1 ||
+		{ cat "$data.pgbench" >&2; return 1; }
+}
+
+is_ready() { grep -q 'database system is ready to accept connections' "$1.log"; }
+
+# ---------- daemons ----------
+
+# Start the daemon, and wait until servers can find it.  Its process id is in
+# $DAEMON, what it says in DATA.daemon.log, its counters in DATA.stats.  What
+# stands in $daemon_wrapper is put before the command.
+daemon_wrapper=()
+start_daemon() {			# DATA [OPTION...]
+	local data=$1
+	shift
+	(cd / && exec "${as_user[@]}" "${daemon_wrapper[@]}" "$WORK/redoahead" serve -D "$data" --stats "$data.stats" "$@") \
+		>"$data.daemon.log" 2>&1 </dev/null 3>&- &
+	DAEMON=$!
+	wait_until "the daemon's socket" grep -q 'serving "' "$data.daemon.log"
+}
+
+# Stop it as an administrator would: it must succeed and clean up.
+stop_daemon() {				# DATA
+	kill -TERM "$DAEMON"
+	wait "$DAEMON" || { echo "the daemon ended with status $?" >&2; return 1; }
+	[ ! -e "$1/pg_stat_tmp/redoahead.sock" ]
+}
+
+# A number from the daemon's counters over all recoveries.
+daemon_count() {			# DATA NAME
+	python3 -c '
+import json, sys
+print(json.load(open(sys.argv[1]))["total"][sys.argv[2]])' "$1.stats" "$2"
+}
+
+# No test may pass because the daemon did nothing.
+daemon_has_read() {			# DATA BLOCKS
+	local read
+	read=$(daemon_count "$1" blocks_read)
+	[ "$read" -ge "$2" ] || { echo "the daemon has read $read blocks, expected $2 or more" >&2; return 1; }
+}
+
+# Start a hostile or broken daemon.  What it saw is in DATA.fake.
+start_fake() {				# DATA MODE [OPTION...]
+	local data=$1 mode=$2
+	local -a as_fake=("${as_user[@]//$redoahead_user/${FAKE_USER:-$redoahead_user}}")
+	shift 2
+	(cd / && exec "${as_fake[@]}" "$WORK/fake_daemon.py" \
+		"${FAKE_SOCKET:-$data/pg_stat_tmp/redoahead.sock}" "$mode" "$@") \
+		>"$data.fake" 2>"$data.fake.log" </dev/null 3>&- &
+	FAKE=$!
+	wait_until "the fake daemon's socket" test -S "${FAKE_SOCKET:-$data/pg_stat_tmp/redoahead.sock}"
+}
+
+stop_fake() {
+	kill -TERM "$FAKE" 2>/dev/null || true
+	wait "$FAKE" || { echo "the fake daemon ended with status $?" >&2; return 1; }
+}
+
+fake_saw() {				# DATA NAME
+	python3 -c '
+import json, sys
+print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1.fake" "$2"
+}
+
+# ---------- recovery, one WAL segment at a time ----------
+
+# Make a crashed cluster recover from an archive into which the test puts the
+# WAL: all but its beginning is set aside.
+feed_from_archive() {		# DATA
+	local data=$1 first segment previous=
+	as_server_user mkdir "$data.store" "$data.archive"
+	first=$("$PATCHED/bin/pg_controldata" "$data" | sed -n "s/.*REDO WAL file: *//p")
+	for segment in "$data"/pg_wal/????????????????????????; do
+		[[ ${segment##*/} > $first ]] || continue
+		# The checkpoint record may be in the second segment.  Crash recovery
+		# takes that from pg_wal, and archive recovery begins by asking for it.
+		if [ -z "$previous" ]; then
+			cp -a "$segment" "$data.archive"
+		else
+			mv "$segment" "$data.store"
+		fi
+		previous=$segment
+	done
+	settings "$data" restore_command="$WORK/restore $data.archive %f %p" hot_standby=off
+	as_server_user touch "$data/recovery.signal"
+}
+
+# Let recovery have the next segment, and wait until it asks for another.
+feed() {					# DATA
+	local segment
+	segment=$(ls "$1.store" | head -n 1)
+	[ -n "$segment" ] || { echo "all WAL was replayed before the condition was met" >&2; return 1; }
+	mv "$1.store/$segment" "$1.archive/"
+	wait_until "replay of $segment" has_been_asked_beyond "$1" "$segment" || return 1
+	[ -e "$1/postmaster.pid" ] || { echo "the server has gone" >&2; return 1; }
+}
+
+has_been_asked_beyond() {	# DATA SEGMENT
+	[[ $(tail -n 1 "$1.archive/asked") > $2 ]] || [ ! -e "$1/postmaster.pid" ]
+}
+
+# Feed segments, about ten a second, until the server's log has a line.
+feed_until() {				# DATA PATTERN
+	until grep -qE -- "$2" "$1.log"; do
+		feed "$1" || { echo "the log never had: $2" >&2; return 1; }
+		sleep 0.1
+	done
+}
+
+# Let recovery have all the rest, and finish.
+feed_rest() {				# DATA
+	find "$1.store" -type f -exec mv -t "$1.archive" {} +
+	touch "$1.archive/end"
+	wait_until "the end of recovery" is_ready "$1"
+}
+
+# ---------- what must hold ----------
+
+# The data of two clusters, shut down, must be the same.
+same_data() {				# DATA DATA
+	"$redoahead_root/scripts/compare-clusters" "$1" "$2"
+}
+
+# The server's log must hold these lines about redoahead, in this order, and no
+# others: at most one for each change of state.
+log_is() {					# DATA PATTERN...
+	local data=$1 line
+	local -a lines
+	shift
+	mapfile -t lines < <(sed -n 's/^[0-9]* LOG:  redoahead: //p' "$data.log")
+	if [ ${#lines[@]} -eq $# ]; then
+		for line in "${lines[@]}"; do
+			[[ $line =~ $1 ]] || break
+			shift
+		done
+		[ $# -gt 0 ] || return 0
+	fi
+	printf 'the log has %s lines about redoahead:\n' ${#lines[@]} >&2
+	[ ${#lines[@]} -eq 0 ] || printf '    %s\n' "${lines[@]}" >&2
+	echo "expected from here: ${1:-no more}" >&2
+	return 1
+}
+
+# Lines of a server's log about redoahead.
+attached='^attached to the daemon \(PID [0-9]+\), looking [0-9]+ block references ahead$'
