@@ -1,0 +1,156 @@
+#!/usr/bin/env bats
+# The view pg_stat_redoahead and the settings of the extension, as a DBA meets
+# them: on a hot standby in recovery, after recovery, and without a daemon.
+
+load lib/servers
+
+setup_file() {
+	suite_begin
+	make_cluster "$WORK/crashed"
+	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
+	sql "$WORK/crashed" -c "create extension redoahead" -c "create role reader login"
+	pgbench "$WORK/crashed" -iq -s 2
+	sql "$WORK/crashed" -c checkpoint
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 8000
+	stop_server "$WORK/crashed" immediate
+}
+
+teardown_file() {
+	suite_end
+}
+
+setup() {
+	case_begin
+	DATA=$CASE/data
+	copy_cluster "$WORK/crashed" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+}
+
+teardown() {
+	case_end
+}
+
+# Recover as a hot standby, as far as it has been fed.
+begin_standby() {
+	feed_from_archive "$DATA"
+	settings "$DATA" hot_standby=on wal_retrieve_retry_interval=10ms
+	as_server_user rm "$DATA/recovery.signal"
+	as_server_user touch "$DATA/standby.signal"
+	evict "$DATA"
+	start_server "$PATCHED" "$DATA"
+}
+
+end_standby() {
+	find "$DATA.store" -type f -exec mv -t "$DATA.archive" {} +
+	touch "$DATA.archive/end"
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -w -t "$patience" promote >/dev/null
+}
+
+# Does the view say so?
+view() {					# EXPRESSION
+	[ "$(sql "$DATA" -c "select $1 from pg_stat_redoahead")" = t ] ||
+		{ sql "$DATA" -x -c "table pg_stat_redoahead" >&2; return 1; }
+}
+
+# Feed until it does.
+feed_until_view() {			# EXPRESSION
+	until view "$1" 2>/dev/null; do
+		feed "$DATA" || { view "$1" || true; return 1; }
+	done
+}
+
+@test "a hot standby shows the daemon, its progress and its counters, to anyone" {
+	start_daemon "$DATA"
+	begin_standby
+	feed_until_view "state = 'attached' and daemon_pid = $DAEMON and emitted > 1000"
+	feed_until_view "daemon_taken > 0 and daemon_blocks_read > 0 and daemon_cpu_seconds > 0"
+	view "replay_lsn <= decode_lsn and replay_lsn > '0/0' and window_size = current_setting('redoahead.window')::int"
+	view "attached = 1 and lost = 0 and dropped = 0"
+	[ "$(sql "$DATA" -U reader -c "select count(*) from pg_stat_redoahead")" = 1 ]
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
+
+@test "after recovery the counters stay, and they add up" {
+	start_daemon "$DATA"
+	begin_standby
+	end_standby
+	view "state = 'off' and daemon_pid is null and attached = 1 and daemon_in_flight = 0"
+	view "offered between 10000 and hit + repeat + not_read + dropped + emitted - implied"
+	view "daemon_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
+
+@test "a daemon that is lost shows in the view" {
+	start_daemon "$DATA"
+	begin_standby
+	feed_until_view "state = 'attached'"
+	kill -KILL "$DAEMON"
+	feed_until_view "state = 'detached' and daemon_pid is null and lost = 1"
+	rm "$DATA/pg_stat_tmp/redoahead.sock"
+	stop_server "$DATA"
+}
+
+@test "a daemon that stands still shows in the view" {
+	FAKE=
+	start_fake "$DATA" dead
+	begin_standby
+	feed_until "$DATA" 'redoahead: .*has not moved'
+	feed_until_view "state = 'stalled' and daemon_pid = $FAKE and lost = 1"
+	stop_server "$DATA"
+	stop_fake
+}
+
+@test "without a daemon the view says that there is none" {
+	begin_standby
+	feed_until_view "state = 'detached' and daemon_pid is null and attached = 0 and emitted = 0"
+	stop_server "$DATA"
+}
+
+@test "without a socket the view says that it is off" {
+	settings "$DATA" redoahead.socket=
+	begin_standby
+	feed "$DATA"
+	view "state = 'off' and emitted = 0 and offered = 0"
+	stop_server "$DATA"
+}
+
+@test "a server that has not loaded the library names the remedy" {
+	settings "$DATA" shared_preload_libraries=
+	start_server "$PATCHED" "$DATA"
+	run sql "$DATA" -c "table pg_stat_redoahead"
+	[ "$status" -ne 0 ]
+	[[ "$output" == *"redoahead is not loaded"*"shared_preload_libraries"* ]]
+	stop_server "$DATA"
+}
+
+@test "the settings have units and bounds, and can be changed by a reload" {
+	start_server "$PATCHED" "$DATA"
+	run sql "$DATA" -c "select name, unit, context, min_val, max_val from pg_settings
+		where name in ('redoahead.decode_buffer_size', 'redoahead.ring_size', 'redoahead.socket', 'redoahead.window')
+		order by name"
+	echo "$output"
+	[ "${lines[0]}" = "redoahead.decode_buffer_size|kB|sighup|512|1048576" ]
+	[ "${lines[1]}" = "redoahead.ring_size||sighup|1024|1048576" ]
+	[ "${lines[2]}" = "redoahead.socket||sighup||" ]
+	[ "${lines[3]}" = "redoahead.window||sighup|64|1048576" ]
+	[ "$(sql "$DATA" -c "show redoahead.socket")" = pg_stat_tmp/redoahead.sock ]
+	# A reserved word in SQL, though not in postgresql.conf: hence the quotes.
+	run sql "$DATA" -c 'set redoahead."window" = 100'
+	[[ "$output" == *"cannot be changed now"* ]]
+	run sql "$DATA" -c 'alter system set redoahead."window" = 63'
+	[[ "$output" == *"outside the valid range"* ]]
+	run sql "$DATA" -c "set redoahead.wnidow = 100"
+	[[ "$output" == *"reserved prefix"* ]]
+	sql "$DATA" -c 'alter system set redoahead."window" = 100' -c "select pg_reload_conf()"
+	wait_until "the new window" view "window_size = 100"
+	stop_server "$DATA"
+}
+
+@test "the extension can be dropped and made again" {
+	start_server "$PATCHED" "$DATA"
+	sql "$DATA" -c "drop extension redoahead" -c "create extension redoahead"
+	view "state = 'off'"
+	stop_server "$DATA"
+}
