@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -382,16 +383,23 @@ attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	stats__publish(replay_lsn, decode_lsn);
 }
 
-/* Wake the daemon, which said that it sleeps. */
+/*
+ * Wake the daemon, which said that it sleeps.
+ *
+ * Whether a write may block is a property of the open file, which the daemon
+ * shares, so look first: a counter that is full wakes it just as well.
+ */
 void
 attach__wake(void)
 {
+	struct pollfd writable = {.fd = wake_fd,.events = POLLOUT};
 	uint64		one = 1;
-	ssize_t		rc;
 
 	redoahead_counters.wakeups++;
-	rc = write(wake_fd, &one, sizeof(one));
-	(void) rc;					/* a full counter wakes it just as well */
+	if (poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) &&
+		write(wake_fd, &one, sizeof(one)) < 0)
+		ereport(DEBUG1,
+				(errmsg("redoahead: could not wake the daemon: %m")));
 }
 
 /* The daemon wrote nonsense into the ring. */
