@@ -34,8 +34,8 @@ UNATTACHED = 'before the daemon is attached'
 AFTER = 'after redo has ended'
 STALE = 'asked for, redo was there first'
 FAILED = 'asked for, not read: '
-CREATED = 'named by the WAL; relation is created in it'
-TRUNCATED = 'named by the WAL; relation is truncated in it'
+CREATED = 'of a relation that the WAL creates'
+TRUNCATED = 'of a relation that the WAL truncates'
 NAMED = 'named by the WAL, not asked for'
 UNNAMED = 'not named by the WAL, not asked for'
 
@@ -119,6 +119,9 @@ def named_blocks(waldump, pgdata, begin, end):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True) as dump:
         for line in dump.stdout:
+            # Without an image, redo leaves the block alone.
+            if 'desc: FPI_FOR_HINT' in line and 'FPW' not in line:
+                continue
             for spc, db, rel, fork, block in BLKREF.findall(line):
                 path = f'global/{rel}' if spc == '1664' else f'base/{db}/{rel}'
                 named.setdefault(segment_path(path, fork, int(block)),
@@ -131,7 +134,7 @@ def named_blocks(waldump, pgdata, begin, end):
     return named, created, truncated
 
 
-def explain(read, span, attached, asked, first_lsn, named, created, truncated):
+def explain(read, span, position, asked, first_lsn, named, created, truncated):
     """Why was this block not there already?"""
     if read.time < span[0]:
         return BEFORE
@@ -140,16 +143,14 @@ def explain(read, span, attached, asked, first_lsn, named, created, truncated):
     results = asked.get((read.path, read.block))
     if results:
         return STALE if 'stale' in results else FAILED + ', '.join(sorted(results))
-    if not attached or named.get((read.path, read.block), first_lsn) < first_lsn:
+    if first_lsn is None or position < first_lsn:
         return UNATTACHED
-    if (read.path, read.block) not in named:
-        return UNNAMED
     relation = re.sub(r'(_(fsm|vm|init))?(\.\d+)?$', '', read.path)
     if relation in created:
         return CREATED
     if relation in truncated:
         return TRUNCATED
-    return NAMED
+    return NAMED if (read.path, read.block) in named else UNNAMED
 
 
 def main():
@@ -164,22 +165,22 @@ def main():
     if not traces:
         sys.exit(f'uncovered-reads: {options.strace} has no trace of process {pid}')
     asked, first_lsn = blocks_asked_for(options.daemon)
-    wal = named_blocks(options.waldump, options.pgdata, *lsns)
+    named, *changes = named_blocks(options.waldump, options.pgdata, *lsns)
 
     kinds = {kind: collections.Counter() for kind in KINDS}
     causes = collections.defaultdict(list)
     needed = set()
-    attached = False            # has a block been covered yet?
+    position = 0                # about where redo is: the last record seen to read, LSN
     for read in blocks_read(traces[0], options.pgdata):
         counts = kinds[kind_of(read.path)]
         counts['reads'] += 1
         needed.add((read.path, read.block))
+        position = max(position, named.get((read.path, read.block), 0))
         if 'read' in asked.get((read.path, read.block), ()):
             counts['covered'] += 1
-            attached = True
         else:
             counts['uncovered'] += 1
-            cause = explain(read, redo, attached, asked, first_lsn, *wal)
+            cause = explain(read, redo, position, asked, first_lsn, named, *changes)
             causes[kind_of(read.path), cause].append(read)
     for (path, block), results in asked.items():
         counts = kinds[kind_of(path)]
