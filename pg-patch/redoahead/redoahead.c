@@ -25,8 +25,10 @@
  */
 #include "postgres.h"
 
+#include "access/rmgr.h"
 #include "access/xlogprefetcher.h"
 #include "access/xlogutils.h"
+#include "catalog/pg_control.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
@@ -65,8 +67,8 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 /* Cache lines of a page to bring in: its header and some line pointers. */
 #define PAGE_LINES			4
 
-/* SLRU pages remembered as emitted. */
-#define RECENT_SLRU_PAGES	64
+/* Pages of each SLRU that are remembered as emitted. */
+#define SLRU_WAYS			16
 
 /* A reference between decoding and replay. */
 typedef struct PendingRef
@@ -98,8 +100,8 @@ static XLogRecPtr replay_lsn;	/* start of the record that is being replayed */
 static XLogRecPtr decode_lsn;	/* start of the last record decoded */
 static uint32 records_until_poll = 1;
 
-/* SLRU pages emitted last, a direct-mapped cache. */
-static SeenKey recent_slru[RECENT_SLRU_PAGES];
+/* SLRU pages emitted last, a direct-mapped cache for each SLRU. */
+static SeenKey recent_slru[REDOAHEAD_SLRU_COUNT * SLRU_WAYS];
 
 
 /* ---------- memory ---------- */
@@ -264,8 +266,8 @@ emit_implied(const struct redoahead_ref *refs, int n)
 
 		if (ref->kind == REDOAHEAD_KIND_SLRU)
 		{
-			SeenKey    *recent = &recent_slru[(ref->rel * 16 + ref->block) %
-											  RECENT_SLRU_PAGES];
+			SeenKey    *recent = &recent_slru[ref->rel * SLRU_WAYS +
+											  ref->block % SLRU_WAYS];
 
 			/* Once is enough: it stays in the SLRU's buffers, or near. */
 			if (seen__same(recent, &key))
@@ -336,6 +338,14 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	bool		found;
 
 	redoahead_counters.offered++;
+
+	/* Without an image, this record only tells backup tools of the block. */
+	if (record->header.xl_rmid == RM_XLOG_ID && !block->has_image &&
+		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT)
+	{
+		redoahead_counters.not_read++;
+		return XLOG_PREFETCH_SINK_NOT_READ;
+	}
 
 	if (!filtered)
 	{
