@@ -35,7 +35,6 @@
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "storage/smgr.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #include "implied.h"
@@ -78,12 +77,6 @@ typedef struct PendingRef
 	uint8		block_id;		/* which block reference of the record */
 	bool		emitted;		/* the daemon was asked to read it */
 } PendingRef;
-
-/* Settings */
-char	   *redoahead_socket;	/* path, relative to the data directory */
-int			redoahead_window;	/* block references to look ahead */
-int			redoahead_ring_size;	/* references */
-int			redoahead_decode_buffer_size;	/* kB */
 
 RedoaheadCounters redoahead_counters;
 Emitter		redoahead_emitter;
@@ -566,74 +559,13 @@ redoahead__lost(void)
 }
 
 
-/* ---------- settings ---------- */
-
-static void
-assign_size(int newval, void *extra)
-{
-	if (AmStartupProcess())
-		XLogPrefetchReconfigure();
-}
-
-static void
-assign_ring_size(int newval, void *extra)
-{
-	if (AmStartupProcess() && newval != redoahead_ring_size)
-		attach__reconnect();
-}
-
-static void
-assign_socket(const char *newval, void *extra)
-{
-	if (AmStartupProcess() && redoahead_socket &&
-		strcmp(newval, redoahead_socket) != 0)
-		attach__reconnect();
-}
-
 void
 _PG_init(void)
 {
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	DefineCustomStringVariable("redoahead.socket",
-							   "Unix socket of the redoahead daemon.",
-							   "A relative path is relative to the data directory. "
-							   "An empty string turns redoahead off.",
-							   &redoahead_socket,
-							   REDOAHEAD_DEFAULT_SOCKET,
-							   PGC_SIGHUP, 0,
-							   NULL, assign_socket, NULL);
-	DefineCustomIntVariable("redoahead.window",
-							"Block references to look ahead in the WAL.",
-							NULL,
-							&redoahead_window,
-							16384, 64, 1024 * 1024,
-							PGC_SIGHUP, 0,
-							NULL, assign_size, NULL);
-	DefineCustomIntVariable("redoahead.decode_buffer_size",
-							"Size of the WAL decode buffer while a daemon is attached.",
-							"Used if larger than wal_decode_buffer_size.",
-							&redoahead_decode_buffer_size,
-							32 * 1024, 512, 1024 * 1024,
-							PGC_SIGHUP, GUC_UNIT_KB,
-							NULL, assign_size, NULL);
-	DefineCustomIntVariable("redoahead.ring_size",
-							"Block references that the ring to the daemon holds.",
-							"Rounded up to a power of two.",
-							&redoahead_ring_size,
-							64 * 1024, REDOAHEAD_MIN_CAPACITY, REDOAHEAD_MAX_CAPACITY,
-							PGC_SIGHUP, 0,
-							NULL, assign_ring_size, NULL);
-	DefineCustomIntVariable("redoahead.prefault",
-							"Shared buffers to give memory to ahead of redo.",
-							"0 leaves it to the page faults of the startup process.",
-							&redoahead_prefault,
-							64, 0, 1024,
-							PGC_SIGHUP, GUC_UNIT_MB,
-							NULL, NULL, NULL);
-	MarkGUCPrefixReserved("redoahead");
-
+	settings__init();
 	stats__init();
 	prefault__init();
 	xlog_prefetch_sink = &sink;

@@ -2,7 +2,8 @@
  * redoahead.h
  *		What the files of the redoahead server extension share.
  *
- * redoahead.c	settings, and the prefetch sink: what to emit
+ * redoahead.c	the prefetch sink: what to emit
+ * settings.c	settings
  * attach.c		the daemon: connecting, watching, letting go
  * stats.c		counters in shared memory and the SQL function that shows them
  * prefault.c	first touches of shared buffers, out of redo's way
@@ -49,7 +50,8 @@ extern RedoaheadCounters redoahead_counters;
 /* The ring to the attached daemon. */
 extern Emitter redoahead_emitter;
 
-/* Settings. */
+/* settings.c */
+extern void settings__init(void);
 extern char *redoahead_socket;
 extern int	redoahead_window;
 extern int	redoahead_ring_size;
