@@ -126,11 +126,15 @@ def watch_redo(server, progress):
 
 
 def blocks_read_by_redo(server):
-    """Blocks that the startup process read: relations, and SLRU pages."""
-    relations = server.sql("SELECT coalesce(sum(read_bytes), 0) FROM pg_stat_io "
-                           "WHERE backend_type = 'startup' AND object = 'relation'")
-    slrus = server.sql('SELECT coalesce(sum(blks_read), 0) FROM pg_stat_slru')
-    return int(float(relations[0][0])) // BLOCK + int(slrus[0][0])
+    """Blocks that the startup process read: relations, and SLRU pages.
+
+    One session asks for both: two sessions that overlap see different horizons,
+    and would prune catalog pages in one recovery and not in another.
+    """
+    rows = server.sql("SELECT (SELECT coalesce(sum(read_bytes), 0) FROM pg_stat_io "
+                      "WHERE backend_type = 'startup' AND object = 'relation'), "
+                      '(SELECT coalesce(sum(blks_read), 0) FROM pg_stat_slru)')
+    return int(rows[0][0]) // BLOCK + int(rows[0][1])
 
 
 def wal_bytes_cached(image):

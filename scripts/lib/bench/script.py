@@ -51,10 +51,11 @@ def find_daemon():
 class Progress:
     """One line that is rewritten on a terminal; a line now and then elsewhere."""
 
-    INTERVAL = 10               # seconds between two lines that stay
+    INTERVAL = 5                # seconds between two lines that stay
 
     def __init__(self):
         self.live = sys.stderr.isatty()
+        self.start = time.monotonic()
         self.last = 0.0         # when something was last shown, seconds
         self.shown = False      # is there a line to be overwritten?
 
@@ -63,11 +64,16 @@ class Progress:
         if now - self.last < (0.2 if self.live else self.INTERVAL):
             return
         self.last = now
+        text = self.stamp(text)
         if self.live:
             print(f'\r\033[K{text[:79]}', end='', file=sys.stderr, flush=True)
             self.shown = True
         else:
             print(text, file=sys.stderr, flush=True)
+
+    def stamp(self, text):
+        """The text behind the seconds since the start."""
+        return f'{time.monotonic() - self.start:5.0f} s  {text}'
 
     def say(self, text):
         """A line that stays."""
@@ -75,7 +81,7 @@ class Progress:
             print('\r\033[K', end='', file=sys.stderr)
             self.shown = False
         self.last = time.monotonic()
-        print(text, file=sys.stderr, flush=True)
+        print(self.stamp(text), file=sys.stderr, flush=True)
 
     def of_redo(self, label, image):
         """A progress function for recovery.recover."""

@@ -136,6 +136,6 @@ def make_workloads(size):
 
 
 def demo_workload():
-    return Workload('demo', 'updates and inserts of pgbench, full_page_writes off', 85, 240000,
+    return Workload('demo', 'updates and inserts of pgbench, full_page_writes off', 85, 180000,
                     {'shared_buffers': '1GB', 'full_page_writes': 'off'},
                     prepare_mix, load_mix)
