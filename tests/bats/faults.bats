@@ -57,8 +57,10 @@ same_as_stock() {
 }
 
 no_daemon='^no daemon at "[^"]*": '
+meanwhile='; using built-in prefetching until one appears$'
 lost='^lost the daemon \(PID [0-9]+\): '
-stalled='^the daemon \(PID [0-9]+\) has not moved for 200 ms$'
+instead='; using built-in prefetching$'
+stalled='^the daemon \(PID [0-9]+\) has not moved for 200 ms; using built-in prefetching until it does$'
 moves='^the daemon \(PID [0-9]+\) moves again$'
 
 # Recover with a fake daemon, and expect these lines in the log, no others.
@@ -82,7 +84,7 @@ recover_with_fake() {		# MODE PATTERN...
 
 @test "a server whose daemon is not there recovers, and says so once" {
 	recover
-	log_is "$DATA" "${no_daemon}No such file or directory$"
+	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile"
 	same_as_stock
 }
 
@@ -99,14 +101,14 @@ import socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/pg_stat_tmp/redoahead.sock"
 	recover
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
-	log_is "$DATA" "${no_daemon}Connection refused$"
+	log_is "$DATA" "${no_daemon}Connection refused$meanwhile"
 	same_as_stock
 }
 
 @test "a socket path that is too long for any socket does not keep a server from recovering" {
 	settings "$DATA" redoahead.socket="/tmp/$(printf 'x%.0s' {1..200})"
 	recover
-	log_is "$DATA" "${no_daemon}the path is too long for a unix socket$"
+	log_is "$DATA" "${no_daemon}the path is too long for a unix socket$meanwhile"
 	same_as_stock
 }
 
@@ -128,7 +130,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 	feed_until "$DATA" 'redoahead: attached'
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "${no_daemon}No such file or directory$" "$attached"
+	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile" "$attached"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -148,7 +150,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 	done
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached" "${lost}it closed the connection$" "$attached"
+	log_is "$DATA" "$attached" "${lost}it closed the connection$instead" "$attached"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -160,7 +162,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 	kill -KILL "$DAEMON"
 	finish_recovery
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
-	log_is "$DATA" "$attached" "${lost}it closed the connection$"
+	log_is "$DATA" "$attached" "${lost}it closed the connection$instead"
 	same_as_stock
 }
 
@@ -198,11 +200,11 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 
 @test "a daemon of another protocol version is not used, and both versions are named" {
 	recover_with_fake wrong-version \
-		"${no_daemon}it speaks protocol version 2, the server 1; install the same release of both$"
+		"${no_daemon}it speaks protocol version 2, the server 1; install the same release of both$meanwhile"
 }
 
 @test "a daemon that refuses is not used, and its reason is logged and bounded" {
-	recover_with_fake refuses "${no_daemon}it refused: x{107}$"
+	recover_with_fake refuses "${no_daemon}it refused: x{107}$meanwhile"
 }
 
 @test "a daemon that refuses again and again is logged once" {
@@ -215,20 +217,20 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 	finish_recovery
 	stop_fake
 	[ "$(fake_saw "$DATA" connections)" -ge 2 ]
-	log_is "$DATA" "${no_daemon}it refused: x{107}$"
+	log_is "$DATA" "${no_daemon}it refused: x{107}$meanwhile"
 	same_as_stock
 }
 
 @test "an answer that is too short is not taken for a daemon's" {
-	recover_with_fake short-reply "${no_daemon}it does not speak redoahead's protocol$"
+	recover_with_fake short-reply "${no_daemon}it does not speak redoahead's protocol$meanwhile"
 }
 
 @test "an answer of garbage is not taken for a daemon's" {
-	recover_with_fake garbage-reply "${no_daemon}it does not speak redoahead's protocol$"
+	recover_with_fake garbage-reply "${no_daemon}it does not speak redoahead's protocol$meanwhile"
 }
 
 @test "a daemon that never answers is not waited for" {
-	recover_with_fake silent "${no_daemon}it did not answer$"
+	recover_with_fake silent "${no_daemon}it did not answer$meanwhile"
 }
 
 @test "a daemon that closes the connection instead of answering is not used" {
@@ -236,7 +238,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 }
 
 @test "a daemon that leaves after it was attached is missed" {
-	recover_with_fake leaves "$attached" "${lost}it closed the connection$"
+	recover_with_fake leaves "$attached" "${lost}it closed the connection$instead"
 }
 
 @test "a daemon that attaches and then does nothing is noticed by its heartbeat" {
@@ -244,23 +246,23 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 }
 
 @test "a daemon that breaks the silence is let go" {
-	recover_with_fake chatters "$attached" "${lost}it does not keep to the protocol$"
+	recover_with_fake chatters "$attached" "${lost}it does not keep to the protocol$instead"
 }
 
 @test "a tail beyond the head is not believed" {
-	recover_with_fake tail-beyond "$attached" "${lost}its position in the ring cannot be$"
+	recover_with_fake tail-beyond "$attached" "${lost}its position in the ring cannot be$instead"
 }
 
 @test "a tail that goes backwards is not believed" {
-	recover_with_fake tail-backwards "$attached" "${lost}its position in the ring cannot be$"
+	recover_with_fake tail-backwards "$attached" "${lost}its position in the ring cannot be$instead"
 }
 
 @test "the largest numbers in all of the daemon's fields do no harm" {
-	recover_with_fake huge "$attached" "${lost}its position in the ring cannot be$"
+	recover_with_fake huge "$attached" "${lost}its position in the ring cannot be$instead"
 }
 
 @test "garbage over the whole ring, the server's fields included, does no harm" {
-	recover_with_fake scribbles "$attached" "${lost}its position in the ring cannot be$"
+	recover_with_fake scribbles "$attached" "${lost}its position in the ring cannot be$instead"
 }
 
 @test "the ring cannot be truncated, extended or sealed under the server's feet" {
@@ -302,7 +304,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 	FAKE_USER=$(id -u nobody) FAKE_SOCKET=$CASE/shared/socket start_fake "$DATA" good
 	recover
 	stop_fake
-	log_is "$DATA" "${no_daemon}the socket belongs to another user than the server runs as$"
+	log_is "$DATA" "${no_daemon}the socket belongs to another user than the server runs as$meanwhile"
 	[ "$(fake_saw "$DATA" "turned away")" -eq 1 ]
 	same_as_stock
 }

@@ -252,22 +252,23 @@ print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1.fake" "$2"
 
 # ---------- recovery, one WAL segment at a time ----------
 
-# Make a crashed cluster recover from an archive into which the test puts the
-# WAL: all but its beginning is set aside.
+# Make a cluster recover from an archive into which the test puts the
+# WAL: all but its beginning is set aside.  The server counts itself consistent
+# at the end of that, so no file may hold what truncation in later WAL left.
 feed_from_archive() {		# DATA
-	local data=$1 first segment previous=
+	local data=$1 first segment kept=0
 	as_server_user mkdir "$data.store" "$data.archive"
 	first=$("$PATCHED/bin/pg_controldata" "$data" | sed -n "s/.*REDO WAL file: *//p")
 	for segment in "$data"/pg_wal/????????????????????????; do
-		[[ ${segment##*/} > $first ]] || continue
+		[[ ! ${segment##*/} < $first ]] || continue
 		# The checkpoint record may be in the second segment.  Crash recovery
-		# takes that from pg_wal, and archive recovery begins by asking for it.
-		if [ -z "$previous" ]; then
+		# takes both from pg_wal, and archive recovery then asks for the last.
+		if [ $kept -lt 2 ]; then
+			kept=$((kept + 1))
 			cp -a "$segment" "$data.archive"
 		else
 			mv "$segment" "$data.store"
 		fi
-		previous=$segment
 	done
 	settings "$data" restore_command="$WORK/restore $data.archive %f %p" hot_standby=off
 	as_server_user touch "$data/recovery.signal"
