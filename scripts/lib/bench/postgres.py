@@ -103,12 +103,15 @@ def run(arguments, **more):
 class Process:
     """A child with its output in a log file."""
 
+    started = []                # all of them, for whoever must end what is left
+
     def __init__(self, arguments, log, as_user=as_owner):
         self.log = log          # path of its log file
         self.offset = 0         # bytes of the log that were looked at
         with open(log, 'wb') as output:
             self.child = subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT,
                                           **as_user())
+        Process.started.append(self)
         self.pid = self.child.pid
 
     def lines(self):

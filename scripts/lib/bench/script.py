@@ -97,7 +97,8 @@ class Progress:
 def run_main(name, main):
     """Run main() and exit as a tool should: 0, 1, or 128 + the signal.
 
-    Signals become exceptions, so that every `with` block ends what it began.
+    Signals become exceptions, so that every `with` block ends what it began;
+    a process that had just been started when the signal came is ended here.
     """
     def interrupt(number, frame):
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -111,3 +112,6 @@ def run_main(name, main):
     except (host.HostError, postgres.PostgresError, recovery.RunRejected, OSError) as error:
         print(f'{name}: {error}', file=sys.stderr)
         sys.exit(1)
+    finally:
+        for process in postgres.Process.started:
+            process.end(signal.SIGQUIT)
