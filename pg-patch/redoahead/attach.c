@@ -30,11 +30,14 @@
 /* How long until we try again to find a daemon, in ms. */
 #define RETRY_INTERVAL_MS	1000
 
+/* The same after it has refused us: it won't soon change its mind. */
+#define REFUSED_INTERVAL_MS	10000
+
 /* How long a daemon may take to answer the greeting, in ms. */
 #define GREETING_TIMEOUT_MS	2000
 
 /* How long it may leave references lying without a sign of life, in ms. */
-#define STALL_TIMEOUT_MS	200
+#define STALL_TIMEOUT_MS	1000
 
 /* How often the state is looked at, in ms. */
 #define WATCH_INTERVAL_MS	10
@@ -51,7 +54,8 @@ static uint64 next_look;		/* when to look again, ms */
 static uint64 deadline;			/* when the state's patience ends, ms */
 static uint64 last_heartbeat;	/* value at the last look */
 static uint64 suspect_since;	/* first look that found it idle at work, ms; or 0 */
-static bool reported_absence;	/* the absence has been logged */
+static char reported[256];		/* why there's no daemon, as logged last */
+static bool reconnect_wanted;	/* a setting has changed */
 
 /* A coarse clock that costs a few ns, ms. */
 static uint64
@@ -120,11 +124,11 @@ detach(const char *why)
 		ereport(LOG,
 				(errmsg("redoahead: lost the daemon (PID %u): %s; using built-in prefetching",
 						daemon_pid, why)));
-	else if (!reported_absence)
+	else if (strcmp(reported, why) != 0)
 		ereport(LOG,
 				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one appears",
 						redoahead_socket, why)));
-	reported_absence = true;
+	strlcpy(reported, why, sizeof(reported));
 	state = REDOAHEAD_DETACHED;
 	deadline = now_ms() + RETRY_INTERVAL_MS;
 
@@ -282,6 +286,7 @@ read_reply(uint64 now)
 	{
 		reply.reason[sizeof(reply.reason) - 1] = '\0';
 		detach(explain("it refused: %s", reply.reason));
+		deadline = now + REFUSED_INTERVAL_MS;
 	}
 	else if (reply.version != REDOAHEAD_ABI_VERSION)
 		detach(explain("it speaks protocol version %u, the server %u; install the same release of both",
@@ -292,7 +297,7 @@ read_reply(uint64 now)
 		daemon_pid = reply.pid;
 		last_heartbeat = 0;
 		suspect_since = 0;
-		reported_absence = false;
+		reported[0] = '\0';
 		redoahead_counters.attached++;
 		ereport(LOG,
 				(errmsg("redoahead: attached to the daemon (PID %u), looking %d block references ahead",
@@ -350,6 +355,21 @@ watch(uint64 now)
 	}
 }
 
+/* Leave the present daemon for that which the settings name now. */
+static void
+reconnect(void)
+{
+	bool		was_attached = (state == REDOAHEAD_ATTACHED);
+
+	reconnect_wanted = false;
+	release();
+	state = REDOAHEAD_OFF;
+	reported[0] = '\0';
+	deadline = 0;
+	if (was_attached)
+		redoahead__lost();
+}
+
 /*
  * Move on.  Cheap enough to be called for every few records: nearly always it
  * only finds that it is too early.
@@ -363,6 +383,9 @@ attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	if (now < next_look && state != REDOAHEAD_GREETING)
 		return;
 	next_look = now + WATCH_INTERVAL_MS;
+
+	if (reconnect_wanted)
+		reconnect();
 
 	switch (state)
 	{
@@ -409,18 +432,15 @@ attach__distrust(void)
 	detach("its position in the ring cannot be");
 }
 
-/* redoahead.socket or redoahead.ring_size has changed. */
+/*
+ * redoahead.socket or redoahead.ring_size has changed.  We may be anywhere in
+ * the startup process, so only make a note.
+ */
 void
 attach__reconnect(void)
 {
-	bool		was_attached = (state == REDOAHEAD_ATTACHED);
-
-	release();
-	state = REDOAHEAD_OFF;
-	reported_absence = false;
-	deadline = next_look = 0;
-	if (was_attached)
-		redoahead__lost();
+	reconnect_wanted = true;
+	next_look = 0;
 }
 
 /* Recovery has ended. */

@@ -110,18 +110,30 @@ populate(int from, int to, int how)
 
 /*
  * The startup process begins to use buffers in order.  To be called when a
- * daemon is attached, and harmless when called again.
+ * daemon is attached, and harmless when called again.  If there is no free
+ * worker slot, the startup process does it all, at some more cost.
  */
 void
 prefault__start(void)
 {
+	BackgroundWorker worker = {
+		.bgw_name = "redoahead prefault",
+		.bgw_type = "redoahead prefault",
+		.bgw_flags = BGWORKER_SHMEM_ACCESS,
+		.bgw_start_time = BgWorkerStart_PostmasterStart,
+		.bgw_restart_time = BGW_NEVER_RESTART,
+		.bgw_library_name = "redoahead",
+		.bgw_function_name = "redoahead_prefault_main",
+	};
+
 	/* Huge pages need nothing of this. */
-	if (mapped == 0 && redoahead_prefault > 0 && shared &&
-		huge_pages_status != HUGE_PAGES_ON)
-	{
-		prefault_frontier = 0;
-		prefault__advance(0);
-	}
+	if (mapped > 0 || redoahead_prefault == 0 || !shared ||
+		huge_pages_status == HUGE_PAGES_ON)
+		return;
+
+	prefault_frontier = 0;
+	prefault__advance(0);
+	(void) RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
 /*
@@ -134,6 +146,7 @@ prefault__advance(int buffer)
 	int			lead = redoahead_prefault * (1024 / (BLCKSZ / 1024));
 	int			start = Max(mapped, buffer - MARGIN_BUFFERS);
 	int			end = Min(start + CHUNK_BUFFERS, NBuffers);
+	Latch	   *latch;
 
 	if (start >= end || redoahead_prefault == 0 ||
 		!populate(start, end, MADV_POPULATE_READ))
@@ -144,8 +157,11 @@ prefault__advance(int buffer)
 	mapped = end;
 	prefault_frontier = mapped - MARGIN_BUFFERS;
 	pg_atomic_write_u32(&shared->wanted, Min(mapped + lead, NBuffers));
-	if (shared->latch)
-		SetLatch(shared->latch);
+
+	/* The worker may exit any time; its latch stays where it is. */
+	latch = *(Latch *volatile *) &shared->latch;
+	if (latch)
+		SetLatch(latch);
 }
 
 /* Memory that could be had without swapping, kB; INT64_MAX if unknown. */
@@ -197,21 +213,4 @@ redoahead_prefault_main(Datum arg)
 	}
 	shared->latch = NULL;
 	proc_exit(0);
-}
-
-/* Register the worker; to be called when the library is preloaded. */
-void
-prefault__init(void)
-{
-	BackgroundWorker worker = {
-		.bgw_flags = BGWORKER_SHMEM_ACCESS,
-		.bgw_start_time = BgWorkerStart_PostmasterStart,
-		.bgw_restart_time = BGW_NEVER_RESTART,
-	};
-
-	strlcpy(worker.bgw_name, "redoahead prefault", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "redoahead prefault", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "redoahead", MAXPGPATH);
-	strlcpy(worker.bgw_function_name, "redoahead_prefault_main", BGW_MAXLEN);
-	RegisterBackgroundWorker(&worker);
 }

@@ -21,7 +21,9 @@
  * buffer it will find a block that it has used before, and through which we
  * learn what buffer it used.
  *
- * All of this runs in the startup process.  Nothing in it raises an error.
+ * All of this runs in the startup process.  It raises an error only where the
+ * built-in prefetching would: when a relation's file exists but can't be
+ * opened.
  */
 #include "postgres.h"
 
@@ -143,6 +145,7 @@ fit_window(void)
 			pfree(pending);
 		pending = NULL;
 		seen__destroy(&seen);
+		forget();
 		return false;
 	}
 
@@ -156,7 +159,11 @@ fit_window(void)
 static inline void
 enqueue(XLogRecPtr lsn, const SeenSlot *slot, int block_id, bool emitted)
 {
-	/* Can't overflow by design, but losing a hint would be all. */
+	/*
+	 * When settings change, the look-ahead starts anew on top of what is
+	 * decoded already, so it may get longer than the window for a while.
+	 * Losing the oldest hints is all that happens.
+	 */
 	if (pending_head - pending_tail > pending_mask)
 		pending_tail++;
 
@@ -242,6 +249,23 @@ emit(const struct redoahead_ref *ref)
 			break;
 	}
 	return false;
+}
+
+/*
+ * Ask the kernel for a block, as the built-in prefetching does.  Like that, it
+ * fails if a file exists that can't be opened.
+ */
+static bool
+prefetch_as_stock(const SeenKey *key)
+{
+	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
+	.relNumber = key->rel};
+
+	if (maintenance_io_concurrency == 0)
+		return false;
+	return PrefetchSharedBuffer(smgropen(rlocator, INVALID_PROC_NUMBER),
+								(ForkNumber) (key->fork_kind & 0xff),
+								key->block).initiated_io;
 }
 
 /* Emit what the WAL does not name, unless it has been lately. */
@@ -358,7 +382,7 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		redoahead_counters.repeat++;
 		result = XLOG_PREFETCH_SINK_REPEAT;
 	}
-	else if (block->has_image || (block->flags & BKPBLOCK_WILL_INIT))
+	else if (block->apply_image || (block->flags & BKPBLOCK_WILL_INIT))
 	{
 		/* This record does, without reading. */
 		slot->lsn = record->lsn;
@@ -393,6 +417,8 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 						  .kind = REDOAHEAD_KIND_RELATION
 					  }))
 			result = XLOG_PREFETCH_SINK_IO;
+		else if (prefetch_as_stock(&key))
+			return XLOG_PREFETCH_SINK_IO;
 		else
 			return XLOG_PREFETCH_SINK_NOT_READ;
 		slot->lsn = record->lsn;
@@ -409,24 +435,22 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 static inline void
 warm_cpu_cache(uint32 position)
 {
-	uint32		i = position + SLOT_DISTANCE;
+	const PendingRef *far = &pending[(position + SLOT_DISTANCE) & pending_mask];
+	const PendingRef *near = &pending[(position + BUFFER_DISTANCE) & pending_mask];
+	Buffer		buffer;
 
 	if (pending_head - position <= SLOT_DISTANCE)
 		return;
-	__builtin_prefetch(&seen.slots[pending[i & pending_mask].slot]);
 
-	i = position + BUFFER_DISTANCE;
+	__builtin_prefetch(&seen.slots[far->slot]);
+	buffer = seen.slots[near->slot].buffer;
+	if (buffer != InvalidBuffer)
 	{
-		Buffer		buffer = seen.slots[pending[i & pending_mask].slot].buffer;
+		const char *page = BufferGetBlock(buffer);
 
-		if (buffer != InvalidBuffer)
-		{
-			const char *page = BufferGetBlock(buffer);
-
-			__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
-			for (int line = 0; line < PAGE_LINES; line++)
-				__builtin_prefetch(page + line * 64, 1);
-		}
+		__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+		for (int line = 0; line < PAGE_LINES; line++)
+			__builtin_prefetch(page + line * 64, 1);
 	}
 }
 
@@ -533,27 +557,27 @@ redoahead__attached(void)
 }
 
 /*
- * The daemon has gone, or stands still.  Ask the kernel for what it was asked
- * for and may not have read, as the built-in prefetching would have.
+ * The daemon has gone, or stands still.  Of what it was asked for and may not
+ * have read, ask the kernel for the next few blocks, as the built-in
+ * prefetching would have.
  */
 void
 redoahead__lost(void)
 {
+	int			room = 4 * maintenance_io_concurrency;
+
 	XLogPrefetchReconfigure();
 
-	for (uint32 i = pending_replaying; i != pending_head; i++)
+	for (uint32 i = pending_replaying; i != pending_head && room > 0; i++)
 	{
 		const PendingRef *ref = &pending[i & pending_mask];
 		const SeenSlot *slot = &seen.slots[ref->slot];
-		RelFileLocator rlocator = {.spcOid = slot->key.spc,
-			.dbOid = slot->key.db,
-		.relNumber = slot->key.rel};
 
-		if (ref->emitted && slot->lsn == ref->lsn &&
-			maintenance_io_concurrency > 0)
-			(void) PrefetchSharedBuffer(smgropen(rlocator, INVALID_PROC_NUMBER),
-										(ForkNumber) (slot->key.fork_kind & 0xff),
-										slot->key.block);
+		if (ref->emitted && slot->lsn == ref->lsn)
+		{
+			(void) prefetch_as_stock(&slot->key);
+			room--;
+		}
 	}
 	forget();
 }
@@ -567,6 +591,5 @@ _PG_init(void)
 
 	settings__init();
 	stats__init();
-	prefault__init();
 	xlog_prefetch_sink = &sink;
 }

@@ -22,7 +22,7 @@
 /* Where we stand with the daemon. */
 typedef enum RedoaheadState
 {
-	REDOAHEAD_OFF,				/* redoahead.socket is empty, or not in recovery */
+	REDOAHEAD_OFF,				/* redoahead.socket is empty, or not tried yet */
 	REDOAHEAD_DETACHED,			/* no daemon; trying again once a second */
 	REDOAHEAD_GREETING,			/* connected, waiting for its reply */
 	REDOAHEAD_ATTACHED,			/* the daemon takes references */
@@ -75,7 +75,6 @@ extern int	redoahead_prefault;
 extern int	prefault_frontier;
 extern Size prefault__shmem_size(void);
 extern void prefault__shmem_init(void);
-extern void prefault__init(void);
 extern void prefault__start(void);
 extern void prefault__advance(int buffer);
 

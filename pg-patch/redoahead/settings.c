@@ -15,11 +15,19 @@ int			redoahead_window;	/* block references to look ahead */
 int			redoahead_ring_size;	/* references */
 int			redoahead_decode_buffer_size;	/* kB */
 
-/* Look-ahead: have the prefetcher ask the sink again. */
+/* A reload assigns what hasn't changed, too; only a change is acted upon. */
+
 static void
-assign_size(int newval, void *extra)
+assign_window(int newval, void *extra)
 {
-	if (AmStartupProcess())
+	if (AmStartupProcess() && newval != redoahead_window)
+		XLogPrefetchReconfigure();
+}
+
+static void
+assign_decode_buffer_size(int newval, void *extra)
+{
+	if (AmStartupProcess() && newval != redoahead_decode_buffer_size)
 		XLogPrefetchReconfigure();
 }
 
@@ -56,14 +64,14 @@ settings__init(void)
 							&redoahead_window,
 							16384, 64, 1024 * 1024,
 							PGC_SIGHUP, 0,
-							NULL, assign_size, NULL);
+							NULL, assign_window, NULL);
 	DefineCustomIntVariable("redoahead.decode_buffer_size",
-							"Size of the WAL decode buffer while a daemon is attached.",
+							"Size of the WAL decode buffer once a daemon has been attached.",
 							"Used if larger than wal_decode_buffer_size.",
 							&redoahead_decode_buffer_size,
 							32 * 1024, 512, 1024 * 1024,
 							PGC_SIGHUP, GUC_UNIT_KB,
-							NULL, assign_size, NULL);
+							NULL, assign_decode_buffer_size, NULL);
 	DefineCustomIntVariable("redoahead.ring_size",
 							"Block references that the ring to the daemon holds.",
 							"Rounded up to a power of two.",

@@ -77,7 +77,18 @@ startup_shmem(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("redoahead", sizeof(SharedStats), &found);
 	if (!found)
-		memset(shared, 0, sizeof(SharedStats));
+	{
+		pg_atomic_uint64 *daemon = (pg_atomic_uint64 *) &shared->daemon;
+
+		pg_atomic_init_u32(&shared->state, REDOAHEAD_OFF);
+		pg_atomic_init_u32(&shared->pid, 0);
+		pg_atomic_init_u64(&shared->replay_lsn, 0);
+		pg_atomic_init_u64(&shared->decode_lsn, 0);
+		for (int i = 0; i < NCOUNTERS; i++)
+			pg_atomic_init_u64(&shared->counters[i], 0);
+		for (int i = 0; i < sizeof(DaemonCounters) / sizeof(*daemon); i++)
+			pg_atomic_init_u64(&daemon[i], 0);
+	}
 	prefault__shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
