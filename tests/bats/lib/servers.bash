@@ -64,7 +64,9 @@ suite_begin() {
 }
 
 suite_end() {
-	[ -z "${WORK:-}" ] || rm -rf "$WORK"
+	[ -n "${WORK:-}" ] || return 0
+	kill_all_in "$WORK"
+	rm -rf "$WORK"
 }
 
 case_begin() {
@@ -74,7 +76,7 @@ case_begin() {
 }
 
 case_end() {
-	local left pid
+	local left log pid
 	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
 		for log in "$CASE"/*.log; do
 			[ ! -e "$log" ] || { echo "--- ${log##*/}"; tail -n 25 "$log"; }
@@ -82,17 +84,20 @@ case_end() {
 	fi
 	left=$(processes_in "$CASE" | while read -r pid; do ps -o pid=,args= -p "$pid" || true; done
 		find "$CASE" -type s)
-	# Servers first, and hard: their children go with them.
-	for pid in $(processes_in "$CASE"); do
-		kill -CONT "$pid" 2>/dev/null || true
-		kill -KILL "$pid" 2>/dev/null || true
-	done
-	wait_until "the end of all processes" nothing_runs_in "$CASE"
+	kill_all_in "$CASE"
 	rm -rf "$CASE"
 	if [ -n "$left" ] && [ -n "${BATS_TEST_COMPLETED:-}" ]; then
 		printf 'left behind:\n%s\n' "$left" >&2
 		return 1
 	fi
+}
+
+kill_all_in() {				# DIRECTORY
+	local pid
+	for pid in $(processes_in "$1"); do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	wait_until "the end of all processes" nothing_runs_in "$1"
 }
 
 nothing_runs_in() { [ -z "$(processes_in "$1")" ]; }

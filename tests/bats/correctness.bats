@@ -1,0 +1,284 @@
+#!/usr/bin/env bats
+# That recovery with the daemon ends in the right data, whatever the WAL does to
+# the files that it reads ahead: lib/workload.sql, while pgbench runs.  After
+# each recovery the files are those that the stock server makes of the same
+# copy, pg_amcheck and pg_checksums find nothing, and the daemon did read.
+
+load lib/servers
+lib=$BATS_TEST_DIRNAME/lib
+
+# Make a cluster with the schema, stopped, and one table with a hole of 1 GB.
+make_base() {				# DATA [SETTING...]
+	local data=$1 path
+	shift
+	make_cluster "$data" "$@"
+	as_server_user mkdir "$data.space"
+	start_server "$PATCHED" "$data" "${fast[@]}"
+	pgbench "$data" -iq -s 2
+	sql "$data" -v space="$data.space" -f - <"$lib/schema.sql"
+	path=$(sql "$data" -c "select pg_relation_filepath('large')")
+	stop_server "$data"
+
+	# Empty pages up to five before the end of the segment.  New rows go to the
+	# last page, and then over the boundary.
+	truncate -s $((1024 * 1024 * 1024 - 5 * 8192)) "$data/$path"
+	find "$data/${path%/*}" -name "${path##*/}_*" -delete
+	start_server "$PATCHED" "$data" "${fast[@]}"
+	sql "$data" -c "insert into large select i, repeat('x', 2000) from generate_series(11, 60) i"
+	stop_server "$data"
+	[ -s "$data/$path.1" ]
+}
+
+# Copy a cluster and its tablespace.
+take() {					# FROM TO
+	local link
+	copy_cluster "$1" "$2"
+	copy_cluster "$1.space" "$2.space"
+	for link in "$2"/pg_tblspc/*; do
+		[ ! -L "$link" ] || ln -sfn "$2.space" "$link"
+	done
+}
+
+# Let the workload run on a cluster, with pgbench beside it, and crash it.
+write_wal_and_crash() {		# DATA TRANSACTIONS [SETTING...]
+	local data=$1 transactions=$2 beside
+	shift 2
+	start_server "$PATCHED" "$data" "${fast[@]}" "$@"
+	pgbench "$data" -n -N -c 2 -t "$transactions" 3>&- &
+	beside=$!
+	sql "$data" -f - <"$lib/workload.sql" >/dev/null
+	wait "$beside"
+	as_server_user cp "$lib/mixed.sql" "$data.sql"
+	pgbench "$data" -n -f "$data.sql" -c 4 -t $((transactions / 8)) 
+	sql "$data" -c "vacuum"
+	pgbench "$data" -n -N -c 2 -t $((transactions / 4))
+	stop_server "$data" immediate
+}
+
+setup_file() {
+	suite_begin
+	make_base "$WORK/base"
+	take "$WORK/base" "$WORK/crashed"
+	write_wal_and_crash "$WORK/crashed" 6000
+}
+
+teardown_file() {
+	suite_end
+}
+
+setup() {
+	case_begin
+	STOCK_DATA=$CASE/stock
+	DATA=$CASE/data
+}
+
+teardown() {
+	case_end
+}
+
+# Make a copy of the base recover from all of the WAL, $wal if that is set.
+from_archive() {			# DATA [SETTING...]
+	local data=$1
+	shift
+	settings "$data" restore_command="cp ${wal:-$WORK/crashed/pg_wal}/%f %p" hot_standby=off "$@"
+	as_server_user touch "$data/recovery.signal"
+}
+
+# Recover two copies of a cluster, one with the stock server and one with the
+# daemon from a cold cache, and check them.  With settings, recover from the
+# archive as they say.
+recover_both() {			# FROM [SETTING...]
+	local from=$1 copy
+	shift
+	for copy in "$STOCK_DATA" "$DATA"; do
+		take "$from" "$copy"
+		[ $# -eq 0 ] || from_archive "$copy" "$@"
+	done
+	recover_with "$STOCK" "$STOCK_DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+	recover_here
+	check_both
+}
+
+recover_here() {
+	evict "$DATA"
+	start_daemon "$DATA"
+	recover_with "$PATCHED" "$DATA"
+	stop_daemon "$DATA"
+}
+
+check_both() {
+	log_is "$DATA" "${expected_log[@]:-$attached}"
+	daemon_has_read "$DATA" 500
+	same_data "$STOCK_DATA" "$DATA"
+	is_sound "$DATA"
+}
+
+# What is in the files makes sense.
+is_sound() {				# DATA
+	start_server "$PATCHED" "$1"
+	sql "$1" -c "create extension if not exists amcheck"
+	amcheck "$1" --all --install-missing --heapallindexed
+	stop_server "$1"
+	as_server_user "$PATCHED/bin/pg_checksums" --check -D "$1" >"$1.checksums" || { cat "$1.checksums"; return 1; }
+}
+
+# pg_amcheck, but of the large table only what is not a hole.
+amcheck() {					# DATA [OPTION...]
+	local data=$1
+	shift
+	as_server_user "$PATCHED/bin/pg_amcheck" -h "$data" --exclude-table=large "$@"
+	[ "$(sql "$data" -c "select count(*) from verify_heapam('large', startblock => 131060)")" = 0 ]
+}
+
+@test "after a crash, what the WAL created, truncated, dropped and recreated is as stock leaves it" {
+	recover_both "$WORK/crashed"
+}
+
+@test "restored from an archive, the same, with databases and tablespaces of the whole history" {
+	recover_both "$WORK/base" recovery_target_timeline=current
+	sql_once "$DATA" "select count(*) from pg_prepared_xacts" 1
+}
+
+@test "recovery to a point in time stops there, and leaves nothing of what was read ahead" {
+	recover_both "$WORK/base" recovery_target_name=middle recovery_target_action=promote
+	grep -q 'recovery stopping at restore point "middle"' "$DATA.log"
+}
+
+@test "recovery to an LSN stops there" {
+	local lsn first segment
+	first=$("$PATCHED/bin/pg_controldata" "$WORK/base" | sed -n "s/.*REDO WAL file: *//p")
+	segment=$(cd "$WORK/crashed/pg_wal" && ls | grep -E '^[0-9A-F]{24}$' | awk -v f="$first" '$0 > f' | sed -n 15p)
+	lsn=$("$PATCHED/bin/pg_waldump" --rmgr=Heap "$WORK/crashed/pg_wal/$segment" 2>/dev/null |
+		sed -n 's/.*lsn: \([^,]*\),.*/\1/p' | sed -n 50p)
+	lsn=$(sed 's|/0*|/|' <<<"$lsn")	# as the server writes it
+	[ -n "$lsn" ]
+	recover_both "$WORK/base" recovery_target_lsn="$lsn" recovery_target_action=promote
+	grep -q "recovery stopping after WAL location (LSN) \"$lsn\"" "$DATA.log"
+}
+
+@test "a second crash in mid-recovery is recovered from like the first" {
+	take "$WORK/base" "$STOCK_DATA"
+	from_archive "$STOCK_DATA"
+	recover_with "$STOCK" "$STOCK_DATA"
+
+	take "$WORK/base" "$DATA"
+	as_server_user cp -a "$WORK"/crashed/pg_wal/???????????????????????? "$DATA/pg_wal"
+	settings "$DATA" "${redoahead_settings[@]}"
+	feed_from_archive "$DATA"
+	evict "$DATA"
+	start_daemon "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+	feed_until "$DATA" 'redoahead: attached'
+	feed "$DATA"
+	feed "$DATA"
+	# The startup process first, and then, in its next life, the postmaster.
+	kill -KILL "$(startup_pid "$DATA")"
+	wait_until "the server's end" server_has_gone "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait_until "the second attachment" test_log_count "$DATA" 'redoahead: attached' 2
+	feed "$DATA"
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -m immediate stop >/dev/null
+	find "$DATA.store" -type f -exec mv -t "$DATA.archive" {} +
+	touch "$DATA.archive/end"
+	recover_with "$PATCHED" "$DATA"
+	stop_daemon "$DATA"
+	expected_log=("$attached" "$attached" "$attached")
+	check_both
+}
+
+@test "every page that redo makes is the one that the primary made (wal_consistency_checking)" {
+	take "$WORK/base" "$CASE/primary"
+	write_wal_and_crash "$CASE/primary" 400 wal_consistency_checking=all
+	# From the start: without full-page writes, redo of a crash meets pages as
+	# later WAL left them.
+	local wal=$CASE/primary/pg_wal
+	recover_both "$WORK/base" recovery_target_timeline=current
+}
+
+@test "streaming standbys stay the same as their primary, through a change of timeline, and their daemons do not grow" {
+	local primary=$CASE/primary first=$CASE/first second=$CASE/second data daemon
+	local -A daemons before
+	take "$WORK/base" "$primary"
+	start_server "$PATCHED" "$primary" "${fast[@]}"
+	for data in "$first" "$second"; do
+		take "$WORK/base" "$data"
+		settings "$data" "${redoahead_settings[@]}" wal_retrieve_retry_interval=100ms \
+			primary_conninfo="host=$([ "$data" = "$first" ] && echo "$primary" || echo "$first") user=$redoahead_user"
+		as_server_user touch "$data/standby.signal"
+		evict "$data"
+		start_daemon "$data"
+		daemons[$data]=$DAEMON
+		start_server "$PATCHED" "$data"
+	done
+
+	run_mix "$primary" 500
+	wait_until "the first standby" has_replayed_all "$primary" "$first"
+	wait_until "the second standby" has_replayed_all "$primary" "$second"
+	for data in "$first" "$second"; do
+		before[$data]=$(resident "${daemons[$data]}")
+	done
+	for _ in 1 2 3; do
+		sql "$primary" -c "create table coming as select * from shrinking" -c "update coming set filler = 'c'" \
+			-c "vacuum full coming" -c "drop table coming"
+		run_mix "$primary" 300
+	done
+	wait_until "the first standby" has_replayed_all "$primary" "$first"
+	stop_server "$primary"
+
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$first" -w -t "$patience" promote >/dev/null
+	run_mix "$first" 300
+	sql "$first" -c "create extension if not exists amcheck"
+	wait_until "the second standby" has_replayed_all "$first" "$second"
+	[ "$(sql "$second" -c "select received_tli from pg_stat_wal_receiver")" = 2 ]
+
+	for data in "$first" "$second"; do
+		as_server_user "$PATCHED/bin/pg_dumpall" -h "$data" --restrict-key=same \
+			--no-tablespaces --no-unlogged-table-data >"$data.dump"
+		amcheck "$data" -d postgres
+		wait_until "descriptors of dropped files to be closed" holds_no_dropped_file "${daemons[$data]}"
+		echo "resident: before ${before[$data]} kB, after $(resident "${daemons[$data]}") kB"
+		[ "$(resident "${daemons[$data]}")" -le $((before[$data] + 2048)) ]
+	done
+	cmp "$first.dump" "$second.dump"
+	[ "$(sql "$second" -c "select state from pg_stat_redoahead")" = attached ]
+
+	stop_server "$second"
+	stop_server "$first"
+	for data in "$first" "$second"; do
+		DAEMON=${daemons[$data]}
+		stop_daemon "$data"
+		log_is "$data" "$attached"
+		daemon_has_read "$data" 500
+		as_server_user "$PATCHED/bin/pg_checksums" --check -D "$data" >/dev/null
+	done
+}
+
+run_mix() {					# DATA TRANSACTIONS
+	as_server_user cp "$lib/mixed.sql" "$1.sql"
+	pgbench "$1" -n -f "$1.sql" -c 4 -t "$2"
+	pgbench "$1" -n -c 4 -t "$2"
+}
+
+has_replayed_all() {		# FROM DATA
+	local lsn
+	lsn=$(sql "$1" -c "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end")
+	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$lsn'")" = t ]
+}
+
+# Resident memory of a process, kB.
+resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"; }
+
+holds_no_dropped_file() {	# PID
+	! find "/proc/$1/fd" -lname '*/pg*(deleted)' -o -lname '*/base/*(deleted)' | grep -q .
+}
+
+server_has_gone() { [ ! -e "$1/postmaster.pid" ]; }
+test_log_count() { [ "$(grep -c "$2" "$1.log")" -eq "$3" ]; }
+
+# Ask a recovered server one question.
+sql_once() {				# DATA QUERY ANSWER
+	start_server "$PATCHED" "$1"
+	[ "$(sql "$1" -c "$2")" = "$3" ]
+	stop_server "$1"
+}
