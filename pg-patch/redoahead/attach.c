@@ -30,9 +30,6 @@
 /* How long until we try again to find a daemon, in ms. */
 #define RETRY_INTERVAL_MS	1000
 
-/* The same after it has refused us: it won't soon change its mind. */
-#define REFUSED_INTERVAL_MS	10000
-
 /* How long a daemon may take to answer the greeting, in ms. */
 #define GREETING_TIMEOUT_MS	2000
 
@@ -128,12 +125,23 @@ detach(const char *why)
 		ereport(LOG,
 				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one appears",
 						redoahead_socket, why)));
-	strlcpy(reported, why, sizeof(reported));
+	if (why != reported)
+		strlcpy(reported, why, sizeof(reported));
 	state = REDOAHEAD_DETACHED;
 	deadline = now_ms() + RETRY_INTERVAL_MS;
 
 	if (was_attached)
 		redoahead__lost();
+}
+
+/*
+ * Nobody answers at the socket.  That is no news when the log says already
+ * that the daemon is gone, or that there is none to be had.
+ */
+static void
+nobody_there(const char *why)
+{
+	detach(reported[0] != '\0' ? reported : why);
 }
 
 /* Make and seal the ring.  Returns its descriptor, or -1 with errno set. */
@@ -234,7 +242,7 @@ try_connect(void)
 	if (sock < 0 ||
 		connect(sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
 	{
-		detach(strerror(errno));
+		nobody_there(strerror(errno));
 		return;
 	}
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
@@ -286,7 +294,6 @@ read_reply(uint64 now)
 	{
 		reply.reason[sizeof(reply.reason) - 1] = '\0';
 		detach(explain("it refused: %s", reply.reason));
-		deadline = now + REFUSED_INTERVAL_MS;
 	}
 	else if (reply.version != REDOAHEAD_ABI_VERSION)
 		detach(explain("it speaks protocol version %u, the server %u; install the same release of both",
