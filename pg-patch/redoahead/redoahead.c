@@ -53,7 +53,7 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
 /*
  * Most blocks to remember beyond the window: as many as there are shared
- * buffers, but no more than this (64 bytes each).
+ * buffers, but no more than this (64 to 128 bytes each).
  */
 #define MAX_SEEN_BUFFERS	(4 * 1024 * 1024)
 
