@@ -225,6 +225,52 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	grep -q 'said nothing' "$work/log"
 }
 
+# Lost otherwise: the log's readability, and the disk it fills, when a wrong
+# version is installed for days.
+@test "a server that is refused again and again is logged once" {
+	start --
+	local i
+	for i in 1 2 3; do produce --abi-version 99; done
+	[ "$(grep -c 'refused a connection' "$work/log")" = 1 ]
+	produce --identifier 7
+	[ "$(grep -c 'refused a connection' "$work/log")" = 2 ]
+	produce
+	[ "$(field status)" = 0 ]
+	wait_for sessions_ended 1
+	produce --identifier 7
+	[ "$(grep -c 'refused a connection' "$work/log")" = 3 ]
+}
+
+# Lost otherwise: the recovery that is alive, which would find the daemon busy
+# with one that is not.
+@test "a server that left while the daemon was stopped is not served" {
+	start --
+	kill -STOP "$daemon"
+	produce --fault leave
+	produce --fault leave
+	kill -CONT "$daemon"
+	produce --count 1
+	[ "$(field status)" = 0 ]
+	wait_for sessions_ended 1
+	[ "$(grep -c 'recovery attached' "$work/log")" = 1 ]
+}
+
+# Lost otherwise: a core, to a daemon that is told of the same connection
+# without end.
+@test "a connection that finds no descriptor waits until there is one" {
+	start --
+	local free=0
+	while [ -e "/proc/$daemon/fd/$free" ]; do free=$((free + 1)); done
+	prlimit --pid "$daemon" --nofile=$free:1024
+	"$tools/ring_producer" -D "$pgdata" --count 1 >"$work/out" 3>&- &
+	local producer=$!
+	wait_for grep -q 'cannot take a connection: Too many open files' "$work/log"
+	prlimit --pid "$daemon" --nofile=1024:1024
+	wait "$producer"
+	[ "$(field status)" = 0 ]
+	[ "$(grep -c 'cannot take a connection' "$work/log")" = 1 ]
+}
+
 @test "blocks are read once each, joined, and counted" {
 	relation base/5/16384 2000
 	start -- --trace "$work/trace"

@@ -93,7 +93,7 @@ static const struct argp_option options[] = {
 	{"fault", KEY_FAULT, "NAME", 0,
 		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-hello, long-hello, "
 		"magic, ring-magic, ring-version, ref-size, odd-capacity, refs-offset, used-ring, silent, "
-	"head-jump, head-back", 0},
+	"leave, head-jump, head-back", 0},
 	{0}
 };
 
@@ -435,6 +435,8 @@ main(int argc, char **argv)
 		die("eventfd");
 	__atomic_store_n(&ring->replay_lsn, s.replay, __ATOMIC_RELAXED);
 	send_hello(&s, fd, memfd, event, bytes);
+	if (fault(&s, "leave"))
+		return 0;
 	if (recv(fd, &reply, sizeof(reply), 0) != (ssize_t) sizeof(reply))
 		die("reply");
 	if (reply.status != REDOAHEAD_ACCEPTED)

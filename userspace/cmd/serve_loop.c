@@ -186,8 +186,7 @@ attach(struct serve *serve, struct listener_offer *offer)
 
 	if (verdict.status != REDOAHEAD_ACCEPTED)
 	{
-		log_warning("refused a recovery: %s", verdict.reason);
-		listener__answer(offer->socket, &verdict);
+		listener__refuse(serve->listener, offer->socket, &verdict);
 		if (!serve->attached)
 			ring__unmap(&serve->ring);
 		drop_server(serve, offer);
@@ -204,7 +203,7 @@ attach(struct serve *serve, struct listener_offer *offer)
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
-	listener__answer(offer->socket, &verdict);
+	listener__accept(serve->listener, offer->socket);
 	log_info("recovery attached: server %u, ring of %" PRIu64 " references",
 			 offer->hello.server_version, serve->ring.capacity);
 	write_stats(serve);

@@ -8,6 +8,8 @@
  * other daemon has it, is the business of sockfile.c.
  */
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,6 +24,9 @@
 
 /* How long a client may take to say hello, us. */
 #define HELLO_TIMEOUT_US	5000000
+
+/* How long to leave the socket alone when a connection cannot be taken, us. */
+#define ACCEPT_PAUSE_US		1000000
 
 /* Descriptors taken from a message, so that too many are noticed. */
 #define MAX_RECEIVED_FDS	16
@@ -40,6 +45,9 @@ struct listener
 	const struct cluster *cluster;	/* whose servers are welcome */
 	struct sockfile file;		/* the socket in the file system */
 	struct client clients[LISTENER_MAX_CLIENTS];	/* silent so far */
+	uint64_t	resume_us;		/* when to accept again, us; 0: we do */
+	int			accept_error;	/* errno that was logged last; 0: none */
+	struct hello_verdict refused;	/* what was logged last */
 };
 
 static int
@@ -120,8 +128,8 @@ listener__owns(const struct listener *listener, int fd)
 }
 
 /* Send an answer.  A client that does not read it is not worth waiting for. */
-void
-listener__answer(int socket, const struct hello_verdict *verdict)
+static void
+answer(int socket, const struct hello_verdict *verdict)
 {
 	struct redoahead_reply reply = {
 		.magic = REDOAHEAD_MAGIC,
@@ -134,6 +142,29 @@ listener__answer(int socket, const struct hello_verdict *verdict)
 	memcpy(reply.reason, verdict->reason, sizeof(reply.reason));
 	if (send(socket, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_debug("a client did not take its answer: %s", strerror(errno));
+}
+
+/* Tell a server that it is served. */
+void
+listener__accept(struct listener *listener, int socket)
+{
+	static const struct hello_verdict accepted = {.status = REDOAHEAD_ACCEPTED};
+
+	listener->refused = accepted;
+	answer(socket, &accepted);
+}
+
+/*
+ * Tell a client that it is not served, and why.  A server tries again each
+ * second, for days perhaps: the log gets only what differs from the last time.
+ */
+void
+listener__refuse(struct listener *listener, int socket, const struct hello_verdict *verdict)
+{
+	if (strcmp(listener->refused.reason, verdict->reason) != 0)
+		log_warning("refused a connection: %s", verdict->reason);
+	listener->refused = *verdict;
+	answer(socket, verdict);
 }
 
 /* Close all that came with an offer. */
@@ -163,13 +194,30 @@ check_user(const struct listener *listener, int fd, struct hello_verdict *verdic
 	return 0;
 }
 
-/* Refuse a client and forget it. */
+/*
+ * A connection could not be taken, for want of descriptors or of memory.  It
+ * stays in the queue, so that epoll would report it again and again.
+ */
 static void
-refuse(int fd, const struct hello_verdict *verdict)
+pause_accepting(struct listener *listener, int error)
 {
-	log_warning("refused a connection: %s", verdict->reason);
-	listener__answer(fd, verdict);
-	close(fd);
+	struct epoll_event event = {.events = 0,.data.fd = listener->fd};
+
+	if (listener->accept_error != error)
+		log_warning("cannot take a connection: %s; raise the limits of this process",
+					strerror(error));
+	listener->accept_error = error;
+	if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_MOD, listener->fd, &event) == 0)
+		listener->resume_us = clock__now_us() + ACCEPT_PAUSE_US;
+}
+
+static void
+resume_accepting(struct listener *listener)
+{
+	struct epoll_event event = {.events = EPOLLIN,.data.fd = listener->fd};
+
+	if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_MOD, listener->fd, &event) == 0)
+		listener->resume_us = 0;
 }
 
 static void
@@ -181,13 +229,19 @@ accept_client(struct listener *listener)
 
 	fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0)
+	{
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			pause_accepting(listener, errno);
 		return;
+	}
+	listener->accept_error = 0;
 	client = find_client(listener, -1);
 	if (client == NULL || watch(listener, fd) < 0)
 	{
 		hello__refuse(&verdict, REDOAHEAD_BUSY,
 					  "too many connections that say nothing; try again");
-		refuse(fd, &verdict);
+		listener__refuse(listener, fd, &verdict);
+		close(fd);
 		return;
 	}
 	client->fd = fd;
@@ -227,6 +281,18 @@ take_descriptors(struct msghdr *message, int fds[2])
 	for (int i = 0; i < count && i < 2; i++)
 		close(fds[i]);
 	return -EPROTO;
+}
+
+/*
+ * Has the client gone?  While we were stopped, a server may have given up on
+ * us several times; its old greetings lie before the one that counts.
+ */
+static bool
+has_left(int fd)
+{
+	struct pollfd poll_fd = {.fd = fd,.events = POLLRDHUP};
+
+	return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLRDHUP | POLLHUP)) != 0;
 }
 
 /*
@@ -308,18 +374,27 @@ listener__handle(struct listener *listener, int fd, struct listener_offer *offer
 		return 0;
 	find_client(listener, fd)->fd = -1;
 	(void) epoll_ctl(listener->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	if (got > 0 && has_left(fd))
+	{
+		log_debug("a client left before it was served");
+		listener__drop_offer(offer);
+		return 0;
+	}
 	if (got < 0)
 	{
-		refuse(fd, &verdict);
+		listener__refuse(listener, fd, &verdict);
+		close(fd);
 		return 0;
 	}
 	return 1;
 }
 
-/* Forget clients that said nothing for too long. */
+/* Forget clients that said nothing for too long; end a pause. */
 void
 listener__expire(struct listener *listener, uint64_t now_us)
 {
+	if (listener->resume_us != 0 && listener->resume_us <= now_us)
+		resume_accepting(listener);
 	for (int i = 0; i < LISTENER_MAX_CLIENTS; i++)
 	{
 		struct client *client = &listener->clients[i];
@@ -332,23 +407,20 @@ listener__expire(struct listener *listener, uint64_t now_us)
 	}
 }
 
-/* Time until the next client must be forgotten, ms; -1 if there is none. */
+/* Time until listener__expire has something to do, ms; -1: never. */
 int
 listener__wait_ms(const struct listener *listener, uint64_t now_us)
 {
-	int			wait = -1;
+	uint64_t	next_us = listener->resume_us;
 
 	for (int i = 0; i < LISTENER_MAX_CLIENTS; i++)
 	{
 		const struct client *client = &listener->clients[i];
-		int			left;
 
-		if (client->fd < 0)
-			continue;
-		left = client->deadline_us <= now_us ? 0 :
-			(int) ((client->deadline_us - now_us) / 1000) + 1;
-		if (wait < 0 || left < wait)
-			wait = left;
+		if (client->fd >= 0 && (next_us == 0 || client->deadline_us < next_us))
+			next_us = client->deadline_us;
 	}
-	return wait;
+	if (next_us == 0)
+		return -1;
+	return next_us <= now_us ? 0 : (int) ((next_us - now_us) / 1000) + 1;
 }

@@ -32,7 +32,9 @@ int			listener__handle(struct listener *listener, int fd,
 							 struct listener_offer *offer);
 void		listener__expire(struct listener *listener, uint64_t now_us);
 int			listener__wait_ms(const struct listener *listener, uint64_t now_us);
-void		listener__answer(int socket, const struct hello_verdict *verdict);
+void		listener__accept(struct listener *listener, int socket);
+void		listener__refuse(struct listener *listener, int socket,
+							 const struct hello_verdict *verdict);
 void		listener__drop_offer(struct listener_offer *offer);
 
 #endif							/* REDOAHEAD_SOURCE_LISTENER_H */
