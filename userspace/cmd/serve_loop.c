@@ -32,6 +32,15 @@
 /* Time between two looks at an empty ring, us. */
 #define LOOK_US			200
 
+/*
+ * How long to let references gather in an empty ring, us, while redo has at
+ * least so many bytes of WAL to go to the last one that was taken: of a
+ * trickle, few large batches cost less CPU time than many small ones, and are
+ * in better order.  Redo takes longer than that for so much WAL.
+ */
+#define GATHER_US		2000
+#define GATHER_BYTES	(1024 * 1024)
+
 /* Longest wait for completions; bounds the time between heartbeats, us. */
 #define WAIT_US			2000
 
@@ -61,6 +70,7 @@ struct serve
 	struct listener_offer server;	/* its descriptors and its hello */
 	struct ring ring;			/* its references */
 	struct redoahead_ref *refs; /* a batch of them, copied */
+	uint64_t	taken_lsn;		/* of the reference taken last */
 	uint64_t	begin_us;		/* when it attached, us */
 	uint64_t	begin_cpu_us;	/* CPU time of the process then, us */
 	uint64_t	work_us;		/* when there was work last, us */
@@ -201,6 +211,7 @@ attach(struct serve *serve, struct listener_offer *offer)
 	serve->begin_us = clock__now_us();
 	serve->begin_cpu_us = clock__cpu_us();
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
+	serve->taken_lsn = 0;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);
@@ -314,15 +325,30 @@ sleep_until_woken(struct serve *serve)
 	return err;
 }
 
+/*
+ * How long a round may wait for completions.  With nothing left to ask for it
+ * looks at the ring again soon, or, where references may gather, goes on to
+ * let them.
+ */
+static unsigned
+completion_wait_us(const struct serve *serve, bool gather)
+{
+	if (engine__room(serve->config->engine) == 0)
+		return WAIT_US;
+	return gather ? 0 : LOOK_US;
+}
+
 /* One round while a recovery is attached.  Returns -errno to end it. */
 static int
 serve_round(struct serve *serve)
 {
 	static const struct timespec look = {.tv_nsec = LOOK_US * 1000};
+	static const struct timespec gathering = {.tv_nsec = GATHER_US * 1000};
 	struct engine *engine = serve->config->engine;
 	uint64_t	replay_lsn = ring__replay_lsn(&serve->ring);
 	unsigned	room = engine__room(engine);
 	uint64_t	now_us;
+	bool		gather;
 	int			taken = 0;
 	int			done;
 
@@ -336,11 +362,14 @@ serve_round(struct serve *serve)
 			return taken;
 		}
 		if (taken > 0)
+		{
 			engine__offer(engine, serve->refs, (unsigned) taken, replay_lsn);
+			serve->taken_lsn = serve->refs[taken - 1].lsn;
+		}
 	}
 
-	/* With nothing left to ask for, look at the ring again soon. */
-	done = engine__run(engine, replay_lsn, engine__room(engine) > 0 ? LOOK_US : WAIT_US);
+	gather = ring__is_empty(&serve->ring) && serve->taken_lsn > replay_lsn + GATHER_BYTES;
+	done = engine__run(engine, replay_lsn, completion_wait_us(serve, gather));
 	if (done < 0)
 		return done;
 
@@ -356,6 +385,8 @@ serve_round(struct serve *serve)
 	if (taken > 0 || !engine__idle(engine))
 	{
 		serve->work_us = now_us;
+		if (gather && engine__room(engine) > 0)
+			nanosleep(&gathering, NULL);
 		if (now_us - serve->events_us >= EVENTS_US)
 			return handle_events(serve, 0);
 		return 0;
