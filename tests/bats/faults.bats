@@ -8,13 +8,7 @@ load lib/servers
 
 setup_file() {
 	suite_begin
-	make_cluster "$WORK/crashed"
-	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
-	pgbench "$WORK/crashed" -iq -s 4
-	sql "$WORK/crashed" -c checkpoint
-	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 25000
-	stop_server "$WORK/crashed" immediate
-
+	make_crashed 4 25000
 	copy_cluster "$WORK/crashed" "$WORK/reference"
 	recover_with "$STOCK" "$WORK/reference"
 }
@@ -25,9 +19,7 @@ teardown_file() {
 
 setup() {
 	case_begin
-	DATA=$CASE/data
-	copy_cluster "$WORK/crashed" "$DATA"
-	settings "$DATA" "${redoahead_settings[@]}"
+	copy_crashed
 }
 
 teardown() {

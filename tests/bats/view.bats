@@ -6,13 +6,7 @@ load lib/servers
 
 setup_file() {
 	suite_begin
-	make_cluster "$WORK/crashed"
-	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
-	sql "$WORK/crashed" -c "create extension redoahead" -c "create role reader login"
-	pgbench "$WORK/crashed" -iq -s 2
-	sql "$WORK/crashed" -c checkpoint
-	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 8000
-	stop_server "$WORK/crashed" immediate
+	make_crashed 2 8000 -c "create extension redoahead" -c "create role reader login"
 }
 
 teardown_file() {
@@ -21,9 +15,7 @@ teardown_file() {
 
 setup() {
 	case_begin
-	DATA=$CASE/data
-	copy_cluster "$WORK/crashed" "$DATA"
-	settings "$DATA" "${redoahead_settings[@]}"
+	copy_crashed
 }
 
 teardown() {

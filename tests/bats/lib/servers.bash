@@ -196,6 +196,26 @@ pgbench() {					# DATA ARGUMENT...
 
 is_ready() { grep -q 'database system is ready to accept connections' "$1.log"; }
 
+# A pgbench cluster in $WORK/crashed that crashed with WAL to replay.
+make_crashed() {			# SCALE TRANSACTIONS-PER-CLIENT [PSQL-ARGUMENT...]
+	local scale=$1 transactions=$2
+	shift 2
+	make_cluster "$WORK/crashed"
+	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
+	[ $# -eq 0 ] || sql "$WORK/crashed" "$@"
+	pgbench "$WORK/crashed" -iq -s "$scale"
+	sql "$WORK/crashed" -c checkpoint
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t "$transactions"
+	stop_server "$WORK/crashed" immediate
+}
+
+# A copy of it in $DATA, for a server with the extension.
+copy_crashed() {
+	DATA=$CASE/data
+	copy_cluster "$WORK/crashed" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+}
+
 # ---------- daemons ----------
 
 # Start the daemon, and wait until servers can find it.  Its process id is in
