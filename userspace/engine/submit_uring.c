@@ -25,6 +25,7 @@
 #include <liburing.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/sink.h"
@@ -43,6 +44,9 @@
 #define LOOK_EACH		32
 #define LOOKS_TO_JUDGE	64
 #define LOOKS_TO_GIVE_UP	56
+
+/* How long to rest when the kernel takes no reads, us. */
+#define SHORTAGE_WAIT_US	1000
 
 /* Longest read that may do without a completion: inside one block. */
 #define NOWAIT_BYTES	2
@@ -408,12 +412,17 @@ collect(struct sink *sink, struct sink_completion *done)
 	return n;
 }
 
-/* Short of memory or interrupted: what is held back goes next time. */
+/* Short of memory: what is held back goes next time. */
+static bool
+is_shortage(int err)
+{
+	return err == -EAGAIN || err == -EBUSY || err == -ENOMEM;
+}
+
 static bool
 is_passing(int err)
 {
-	return err >= 0 || err == -ETIME || err == -EINTR ||
-		err == -EAGAIN || err == -EBUSY || err == -ENOMEM;
+	return err >= 0 || err == -ETIME || err == -EINTR || is_shortage(err);
 }
 
 static int
@@ -423,7 +432,7 @@ uring_flush(struct sink *sink, unsigned want, unsigned wait_us,
 	struct __kernel_timespec timeout = {.tv_nsec = (long long) wait_us * 1000};
 	struct io_uring_cqe *cqe;
 	unsigned	n;
-	int			err;
+	int			err = 0;
 
 	close_group(sink);
 	if (io_uring_sq_ready(&sink->ring) > 0 || wait_us == 0)
@@ -433,8 +442,16 @@ uring_flush(struct sink *sink, unsigned want, unsigned wait_us,
 			return err;
 	}
 	n = collect(sink, done);
-	if (n > 0 || want == 0 || wait_us == 0 || sink->plain_reads == 0)
+	if (n > 0 || want == 0)
 		return (int) n;
+	if (is_shortage(err))
+	{
+		/* The kernel would not even wait: let time pass all the same. */
+		nanosleep(&(struct timespec) {.tv_nsec = SHORTAGE_WAIT_US * 1000}, NULL);
+		return 0;
+	}
+	if (wait_us == 0 || sink->plain_reads == 0)
+		return 0;
 
 	/* Only plain reads are answered later, each of them for its group. */
 	want /= sink->group_size;
