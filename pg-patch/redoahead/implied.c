@@ -287,3 +287,9 @@ implied__of_record(const DecodedXLogRecord *record, struct redoahead_ref *out)
 	}
 	return implied_slru__of_record(record, out);
 }
+
+void
+implied__forget(void)
+{
+	implied_slru__forget();
+}

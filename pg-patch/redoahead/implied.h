@@ -43,4 +43,7 @@ extern int	implied__of_block(const DecodedXLogRecord *record, int block_id,
 extern int	implied__of_record(const DecodedXLogRecord *record,
 							   struct redoahead_ref *out);
 
+/* Reading starts at another place of the WAL: forget what was learned. */
+extern void implied__forget(void);
+
 #endif							/* REDOAHEAD_IMPLIED_H */

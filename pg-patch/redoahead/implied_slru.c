@@ -354,3 +354,11 @@ implied_slru__of_record(const DecodedXLogRecord *record, struct redoahead_ref *o
 	}
 	return 0;
 }
+
+/* As implied__forget. */
+void
+implied_slru__forget(void)
+{
+	memset(created, 0, sizeof(created));
+	commit_ts_kept = -1;
+}

@@ -13,4 +13,6 @@
 extern int	implied_slru__of_record(const DecodedXLogRecord *record,
 									struct redoahead_ref *out);
 
+extern void implied_slru__forget(void);
+
 #endif							/* REDOAHEAD_IMPLIED_SLRU_H */

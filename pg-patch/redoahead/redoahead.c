@@ -33,12 +33,11 @@
 #include "catalog/pg_control.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/buf_internals.h"
-#include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "storage/smgr.h"
 #include "utils/memutils.h"
 
+#include "buffers.h"
 #include "implied.h"
 #include "redoahead.h"
 #include "seen.h"
@@ -93,6 +92,7 @@ static uint32 pending_replaying;	/* end of those of the record in replay */
 
 static XLogRecPtr replay_lsn;	/* start of the record that is being replayed */
 static XLogRecPtr decode_lsn;	/* start of the last record decoded */
+static XLogRecPtr forgotten_lsn;	/* what was decoded until here is forgotten */
 static uint32 records_until_poll = 1;
 
 /* SLRU pages emitted last, a direct-mapped cache for each SLRU. */
@@ -101,14 +101,24 @@ static SeenKey recent_slru[REDOAHEAD_SLRU_COUNT * SLRU_WAYS];
 
 /* ---------- memory ---------- */
 
-/* Forget all that is known of blocks and of references under way. */
+/*
+ * Forget what was asked for, and all references under way.  The memory of
+ * blocks stays, with the buffers that it knows: it is large, and daemons may
+ * come and go.
+ */
 static void
 forget(void)
 {
-	if (seen.slots)
-		seen__clear(&seen);
+	forgotten_lsn = decode_lsn;
 	pending_head = pending_tail = pending_replaying = 0;
 	memset(recent_slru, 0xff, sizeof(recent_slru));
+}
+
+/* Does a record that has not been replayed yet bring the slot's block in? */
+static inline bool
+is_coming(const SeenSlot *slot)
+{
+	return slot->lsn >= replay_lsn && slot->lsn > forgotten_lsn;
 }
 
 /*
@@ -186,47 +196,6 @@ slot_is_for(const SeenSlot *slot, const DecodedBkpBlock *block)
 }
 
 
-/* ---------- buffers ---------- */
-
-/* The tag that the buffer manager knows the block by. */
-static inline BufferTag
-tag_of(const SeenKey *key)
-{
-	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
-	.relNumber = key->rel};
-	BufferTag	tag;
-
-	InitBufferTag(&tag, &rlocator, (ForkNumber) (key->fork_kind & 0xff),
-				  key->block);
-	return tag;
-}
-
-/*
- * Does the buffer hold the block?  Looks without a lock, so the answer is a
- * hint, which is all that redo takes it for.
- */
-static inline bool
-still_in(Buffer buffer, const BufferTag *tag)
-{
-	return BufferTagsEqual(&GetBufferDescriptor(buffer - 1)->tag, tag);
-}
-
-/* Look the block up in the buffer table.  InvalidBuffer if it isn't there. */
-static Buffer
-look_up(BufferTag *tag)
-{
-	uint32		hash = BufTableHashCode(tag);
-	LWLock	   *lock = BufMappingPartitionLock(hash);
-	int			buf_id;
-
-	LWLockAcquire(lock, LW_SHARED);
-	buf_id = BufTableLookup(tag, hash);
-	LWLockRelease(lock);
-
-	return buf_id + 1;
-}
-
-
 /* ---------- emission ---------- */
 
 /* Give a reference to the daemon.  True if it will get it. */
@@ -301,7 +270,7 @@ emit_implied(const struct redoahead_ref *refs, int n)
 			bool		found;
 			SeenSlot   *slot = seen__enter(&seen, &key, &found);
 
-			if (found && slot->lsn >= replay_lsn)
+			if (found && is_coming(slot))
 				continue;
 			if (look_up(&tag) != InvalidBuffer)
 				slot->lsn = ref->lsn;
@@ -375,7 +344,7 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 
 	slot = seen__enter(&seen, &key, &found);
 
-	if (found && slot->lsn >= replay_lsn)
+	if (found && is_coming(slot))
 	{
 		/* An earlier record, not replayed yet, brings it in. */
 		block->prefetch_buffer = slot->buffer;
@@ -523,8 +492,11 @@ sink_replayed(const DecodedXLogRecord *record)
 static void
 sink_reset(void)
 {
-	forget();
+	if (seen.slots)
+		seen__clear(&seen);
+	implied__forget();
 	replay_lsn = decode_lsn = InvalidXLogRecPtr;
+	forget();
 }
 
 static void

@@ -1,0 +1,55 @@
+/*
+ * buffers.h
+ *		Which block is in which shared buffer.
+ *
+ * Looks at the buffer manager's tables and changes nothing.
+ */
+#ifndef REDOAHEAD_BUFFERS_H
+#define REDOAHEAD_BUFFERS_H
+
+#include "postgres.h"
+
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+
+#include "seen.h"
+
+/* The tag that the buffer manager knows the block by. */
+static inline BufferTag
+tag_of(const SeenKey *key)
+{
+	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
+	.relNumber = key->rel};
+	BufferTag	tag;
+
+	InitBufferTag(&tag, &rlocator, (ForkNumber) (key->fork_kind & 0xff),
+				  key->block);
+	return tag;
+}
+
+/*
+ * Does the buffer hold the block?  Looks without a lock, so the answer is a
+ * hint, which is all that redo takes it for.
+ */
+static inline bool
+still_in(Buffer buffer, const BufferTag *tag)
+{
+	return BufferTagsEqual(&GetBufferDescriptor(buffer - 1)->tag, tag);
+}
+
+/* Look the block up in the buffer table.  InvalidBuffer if it isn't there. */
+static inline Buffer
+look_up(BufferTag *tag)
+{
+	uint32		hash = BufTableHashCode(tag);
+	LWLock	   *lock = BufMappingPartitionLock(hash);
+	int			buf_id;
+
+	LWLockAcquire(lock, LW_SHARED);
+	buf_id = BufTableLookup(tag, hash);
+	LWLockRelease(lock);
+
+	return buf_id + 1;
+}
+
+#endif							/* REDOAHEAD_BUFFERS_H */
