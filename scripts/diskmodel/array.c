@@ -1,0 +1,277 @@
+/*
+ * array.c
+ *		All modelled disks, their data, and their clock.
+ *
+ * A request starts its backing I/O at once and is given to the model of its
+ * disk; it is answered when both are done with it.  So the time that the
+ * backing file takes is hidden behind the time that the model wants, as long
+ * as it is shorter; where it is not, it is counted.
+ *
+ * Where requests come from is not known here.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "array.h"
+
+/* A request answered this much after its time is late. */
+#define LATE		((uint64_t) MILLISECOND)
+
+/* A healthy model is late, or waits for the backing file, in at most so many cases. */
+#define LATE_SHARE	0.01
+
+struct array
+{
+	struct array_settings settings; /* what it is made of */
+	struct disk *disks[ARRAY_MAX_DISKS];	/* the models */
+	struct backing *backing;	/* the data */
+	enum array_phase phase;		/* for requests from now on */
+	struct array_health health; /* since the last reset */
+	uint64_t	reset_at;		/* when it was, ns */
+	double		reset_cpu;		/* CPU time of the process then, s */
+};
+
+/* A time that does not jump, ns. */
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
+/* CPU time of the process, s. */
+static double
+cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+		(double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* Count from zero, and with drives whose caches are cold. */
+static void
+reset(struct array *array)
+{
+	for (unsigned i = 0; i < array->settings.disks; i++)
+		disk__reset(array->disks[i]);
+	array->health = (struct array_health) {0};
+	array->reset_at = now_ns();
+	array->reset_cpu = cpu_seconds();
+}
+
+int
+array__create(struct array **array, const struct array_settings *settings)
+{
+	struct array *made = calloc(1, sizeof(*made));
+	int			err;
+
+	if (made == NULL)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->phase = ARRAY_LOADING;
+	for (unsigned i = 0; i < settings->disks; i++)
+	{
+		err = disk__create(&made->disks[i], settings->kind, settings->disk_bytes, i);
+		if (err != 0)
+			goto failed;
+	}
+	err = backing__open(&made->backing, settings->directory, settings->disks,
+						settings->disk_bytes);
+	if (err != 0)
+		goto failed;
+	reset(made);
+	*array = made;
+	return 0;
+
+failed:
+	array__destroy(made);
+	return err;
+}
+
+void
+array__destroy(struct array *array)
+{
+	if (array == NULL)
+		return;
+	backing__close(array->backing);
+	for (unsigned i = 0; i < array->settings.disks; i++)
+		disk__destroy(array->disks[i]);
+	free(array);
+}
+
+/* Readable when array__advance has something to do before its time. */
+int
+array__poll_fd(const struct array *array)
+{
+	return backing__poll_fd(array->backing);
+}
+
+/* Answer a request that nothing is left to be done for. */
+static void
+finish_if_done(struct transfer *transfer)
+{
+	if (transfer->modelled && transfer->moved)
+		transfer->done(transfer);
+}
+
+/* Start a request; its fields up to `buffer`, and `done`, are set. */
+void
+array__start(struct array *array, struct transfer *transfer)
+{
+	struct request *request = &transfer->request;
+
+	transfer->error = 0;
+	transfer->modelled = array->phase == ARRAY_LOADING;
+	transfer->moved = request->kind == REQUEST_FLUSH;
+	if (!transfer->moved)
+		backing__start(array->backing, transfer->disk, request->kind == REQUEST_WRITE,
+					   transfer->buffer, request->length, request->offset, transfer);
+	if (!transfer->modelled)
+		disk__submit(array->disks[transfer->disk], request, now_ns());
+	finish_if_done(transfer);
+}
+
+/* See which requests the backing files are done with. */
+static void
+reap_backing(struct array *array)
+{
+	void	   *token;
+	int			result;
+
+	while (backing__reap(array->backing, &token, &result))
+	{
+		struct transfer *transfer = token;
+
+		if (result < 0)
+			transfer->error = -result;
+		else if ((uint32_t) result != transfer->request.length)
+			transfer->error = EIO;
+		transfer->moved = true;
+		finish_if_done(transfer);
+	}
+}
+
+/* See which requests the models are done with. */
+static void
+reap_models(struct array *array)
+{
+	uint64_t	now = now_ns();
+
+	for (unsigned i = 0; i < array->settings.disks; i++)
+	{
+		struct request *request;
+
+		while ((request = disk__take(array->disks[i], now)) != NULL)
+		{
+			/* The request is the first field of its transfer. */
+			struct transfer *transfer = (struct transfer *) request;
+			uint64_t	late = now - request->done;
+
+			array->health.modelled++;
+			array->health.late += late > LATE;
+			if (late > array->health.late_max)
+				array->health.late_max = late;
+			array->health.backing_slow += !transfer->moved;
+			transfer->modelled = true;
+			finish_if_done(transfer);
+		}
+	}
+}
+
+/* Do all that is due. */
+void
+array__advance(struct array *array)
+{
+	backing__submit(array->backing);
+	reap_backing(array);
+	reap_models(array);
+}
+
+/* How long array__advance need not be called unless its descriptor is readable, ns. */
+uint64_t
+array__wait_ns(const struct array *array)
+{
+	uint64_t	due = NEVER;
+	uint64_t	now;
+
+	for (unsigned i = 0; i < array->settings.disks; i++)
+	{
+		uint64_t	disk_due = disk__due(array->disks[i]);
+
+		if (disk_due < due)
+			due = disk_due;
+	}
+	if (due == NEVER)
+		return NEVER;
+	now = now_ns();
+	return due > now ? due - now : 0;
+}
+
+/* Change the phase; a run starts with cold drives and counters at zero. */
+void
+array__set_phase(struct array *array, enum array_phase phase)
+{
+	array->phase = phase;
+	if (phase == ARRAY_RUNNING)
+		reset(array);
+}
+
+static void
+describe_disk(FILE *out, const struct disk *disk)
+{
+	const struct disk_counters *counters = disk__counters(disk);
+
+	fprintf(out, "    {\"reads\": %lu, \"writes\": %lu, \"flushes\": %lu, "
+			"\"read_bytes\": %lu, \"written_bytes\": %lu, \"cache_hits\": %lu, "
+			"\"destaged\": %lu, \"starved\": %lu, \"busy_seconds\": %.6f, "
+			"\"seek_seconds\": %.6f, \"rotation_seconds\": %.6f, \"pending\": %u}",
+			counters->reads, counters->writes, counters->flushes, counters->read_bytes,
+			counters->written_bytes, counters->cache_hits, counters->destaged,
+			counters->starved, counters->busy / 1e9, counters->seek / 1e9,
+			counters->rotation / 1e9, disk__pending(disk));
+}
+
+/* All counters as JSON, in base units; to be freed, NULL if there is no memory. */
+char *
+array__describe(const struct array *array)
+{
+	const struct array_health *health = &array->health;
+	double		tolerated = (double) health->modelled * LATE_SHARE;
+	bool		healthy = (double) health->late <= tolerated &&
+		(double) health->backing_slow <= tolerated;
+	char	   *text = NULL;
+	size_t		length;
+	FILE	   *out = open_memstream(&text, &length);
+
+	if (out == NULL)
+		return NULL;
+	fprintf(out, "{\n  \"model\": \"%s\", \"phase\": \"%s\", \"disks\": %u, \"disk_bytes\": %lu,\n",
+			array->settings.kind == DISK_HDD ? "hdd" : "gp3",
+			array->phase == ARRAY_LOADING ? "load" : "run",
+			array->settings.disks, array->settings.disk_bytes);
+	fprintf(out, "  \"seconds\": %.3f, \"cpu_seconds\": %.3f,\n",
+			(double) (now_ns() - array->reset_at) / 1e9, cpu_seconds() - array->reset_cpu);
+	fprintf(out, "  \"requests\": %lu, \"late\": %lu, \"late_max_seconds\": %.6f, "
+			"\"backing_slow\": %lu, \"healthy\": %s,\n  \"disk\": [\n",
+			health->modelled, health->late, (double) health->late_max / 1e9,
+			health->backing_slow, healthy ? "true" : "false");
+	for (unsigned i = 0; i < array->settings.disks; i++)
+	{
+		describe_disk(out, array->disks[i]);
+		fputs(i + 1 < array->settings.disks ? ",\n" : "\n", out);
+	}
+	fputs("  ]\n}\n", out);
+	if (fclose(out) != 0)
+	{
+		free(text);
+		return NULL;
+	}
+	return text;
+}

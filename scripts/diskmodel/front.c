@@ -1,0 +1,492 @@
+/*
+ * front.c
+ *		The file system through which the modelled disks are used:
+ *
+ *		disk0, disk1, ...	the disks; reads and writes in whole pages
+ *		stats				counters as JSON; see array__describe
+ *		control				write "load" or "run" to it to change the phase
+ *
+ * It is meant for one user, the loop driver.  One thread serves it, because
+ * nothing here takes long: requests are started, and answered when they are
+ * done.  The files are opened for direct I/O, so that each request reaches
+ * the model.
+ */
+#define FUSE_USE_VERSION 312
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "buffers.h"
+#include "front.h"
+#include "report/log.h"
+
+/* Inodes. */
+#define INODE_CONTROL	2
+#define INODE_STATS		3
+#define INODE_DISK		16		/* of disk 0; the others follow */
+
+#define PAGE_BYTES		4096
+
+/* Nothing changes behind the kernel's back. */
+#define FOR_EVER		86400.0
+
+/* The kernel may have so many requests open. */
+#define MAX_BACKGROUND	8192
+
+/* Take so many requests before looking at what is due. */
+#define REQUESTS_AT_ONCE	32
+
+/* Look at least so often whether a signal came between two looks, ns. */
+#define LONGEST_WAIT	1000000000
+
+#define CONTROL_BYTES	16
+
+/* A request of the kernel that is being served. */
+struct job
+{
+	struct transfer transfer;	/* for the array; must be first */
+	fuse_req_t	fuse;			/* to be answered */
+	struct job *next;			/* in the chain of unused ones */
+};
+
+/* All state of the file system, which there is one of. */
+struct front
+{
+	struct array *array;		/* serves the requests */
+	const struct array_settings *settings;	/* what it is made of */
+	struct job *unused;			/* chain of jobs for reuse */
+	char	   *stats;			/* what the last read of `stats` from its start saw */
+};
+
+static struct front front;
+
+static bool
+is_disk(fuse_ino_t inode)
+{
+	return inode >= INODE_DISK && inode < INODE_DISK + front.settings->disks;
+}
+
+static fuse_ino_t
+inode_of(const char *name)
+{
+	char		disk[16];
+
+	if (strcmp(name, "control") == 0)
+		return INODE_CONTROL;
+	if (strcmp(name, "stats") == 0)
+		return INODE_STATS;
+	for (unsigned i = 0; i < front.settings->disks; i++)
+	{
+		snprintf(disk, sizeof(disk), "disk%u", i);
+		if (strcmp(name, disk) == 0)
+			return INODE_DISK + i;
+	}
+	return 0;
+}
+
+static void
+attributes_of(fuse_ino_t inode, struct stat *attributes)
+{
+	*attributes = (struct stat) {.st_ino = inode,.st_nlink = 1,.st_mode = S_IFREG | 0600};
+	if (inode == FUSE_ROOT_ID)
+	{
+		attributes->st_mode = S_IFDIR | 0700;
+		attributes->st_nlink = 2;
+	}
+	else if (is_disk(inode))
+		attributes->st_size = (off_t) front.settings->disk_bytes;
+}
+
+/* ---------- requests that move data ---------- */
+
+/* The array is done with a job. */
+static void
+answer(struct transfer *transfer)
+{
+	struct job *job = (struct job *) transfer;
+	const struct request *request = &transfer->request;
+
+	if (transfer->error != 0)
+		fuse_reply_err(job->fuse, transfer->error);
+	else if (request->kind == REQUEST_READ)
+		fuse_reply_buf(job->fuse, transfer->buffer, request->length);
+	else if (request->kind == REQUEST_WRITE)
+		fuse_reply_write(job->fuse, request->length);
+	else
+		fuse_reply_err(job->fuse, 0);
+
+	buffers__put(transfer->buffer, request->length);
+	job->next = front.unused;
+	front.unused = job;
+}
+
+/* Start a job; of a write, the data is copied. */
+static void
+start(fuse_req_t fuse, fuse_ino_t inode, enum request_kind kind, uint64_t offset,
+	  uint32_t length, const void *data)
+{
+	struct job *job = front.unused;
+
+	if (job != NULL)
+		front.unused = job->next;
+	else
+		job = malloc(sizeof(*job));
+	if (job == NULL)
+	{
+		fuse_reply_err(fuse, ENOMEM);
+		return;
+	}
+	*job = (struct job) {
+		.fuse = fuse,
+		.transfer = {
+			.request = {.kind = kind,.offset = offset,.length = length},
+			.disk = (unsigned) (inode - INODE_DISK),
+			.done = answer,
+		},
+	};
+	if (length > 0)
+	{
+		job->transfer.buffer = buffers__get(length);
+		if (job->transfer.buffer == NULL)
+		{
+			job->transfer.error = ENOMEM;
+			answer(&job->transfer);
+			return;
+		}
+		if (data != NULL)
+			memcpy(job->transfer.buffer, data, length);
+	}
+	array__start(front.array, &job->transfer);
+}
+
+/* Does a range of a disk make sense?  0 or an errno. */
+static int
+check_range(fuse_ino_t inode, size_t size, off_t offset)
+{
+	if (!is_disk(inode) || (offset | size) % PAGE_BYTES != 0 || size > BUFFERS_MAX_BYTES)
+		return EINVAL;
+	if ((uint64_t) offset + size > front.settings->disk_bytes)
+		return ENOSPC;
+	return 0;
+}
+
+static void
+read_stats(fuse_req_t fuse, size_t size, off_t offset)
+{
+	size_t		length;
+
+	if (offset == 0)
+	{
+		free(front.stats);
+		front.stats = array__describe(front.array);
+	}
+	length = front.stats != NULL ? strlen(front.stats) : 0;
+	if ((size_t) offset >= length)
+		fuse_reply_buf(fuse, NULL, 0);
+	else
+		fuse_reply_buf(fuse, front.stats + offset,
+					   length - (size_t) offset < size ? length - (size_t) offset : size);
+}
+
+static void
+op_read(fuse_req_t fuse, fuse_ino_t inode, size_t size, off_t offset,
+		struct fuse_file_info *info)
+{
+	int			err;
+
+	(void) info;
+	if (inode == INODE_STATS)
+	{
+		read_stats(fuse, size, offset);
+		return;
+	}
+	if (inode == INODE_CONTROL || size == 0 ||
+		(is_disk(inode) && (uint64_t) offset >= front.settings->disk_bytes))
+	{
+		fuse_reply_buf(fuse, NULL, 0);
+		return;
+	}
+	err = check_range(inode, size, offset);
+	if (err != 0)
+		fuse_reply_err(fuse, err);
+	else
+		start(fuse, inode, REQUEST_READ, (uint64_t) offset, (uint32_t) size, NULL);
+}
+
+static void
+write_control(fuse_req_t fuse, const char *data, size_t size)
+{
+	char		word[CONTROL_BYTES];
+
+	if (size >= sizeof(word))
+	{
+		fuse_reply_err(fuse, EINVAL);
+		return;
+	}
+	memcpy(word, data, size);
+	word[size] = '\0';
+	word[strcspn(word, "\n")] = '\0';
+	if (strcmp(word, "load") == 0)
+		array__set_phase(front.array, ARRAY_LOADING);
+	else if (strcmp(word, "run") == 0)
+		array__set_phase(front.array, ARRAY_RUNNING);
+	else
+	{
+		fuse_reply_err(fuse, EINVAL);
+		return;
+	}
+	fuse_reply_write(fuse, size);
+}
+
+static void
+op_write(fuse_req_t fuse, fuse_ino_t inode, const char *data, size_t size, off_t offset,
+		 struct fuse_file_info *info)
+{
+	int			err;
+
+	(void) info;
+	if (inode == INODE_CONTROL)
+	{
+		write_control(fuse, data, size);
+		return;
+	}
+	err = size == 0 ? EINVAL : check_range(inode, size, offset);
+	if (err != 0)
+		fuse_reply_err(fuse, err);
+	else
+		start(fuse, inode, REQUEST_WRITE, (uint64_t) offset, (uint32_t) size, data);
+}
+
+static void
+op_fsync(fuse_req_t fuse, fuse_ino_t inode, int datasync, struct fuse_file_info *info)
+{
+	(void) datasync;
+	(void) info;
+	if (is_disk(inode))
+		start(fuse, inode, REQUEST_FLUSH, 0, 0, NULL);
+	else
+		fuse_reply_err(fuse, 0);
+}
+
+/* ---------- the directory ---------- */
+
+static void
+op_init(void *data, struct fuse_conn_info *connection)
+{
+	(void) data;
+	connection->want &= ~(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+						  FUSE_CAP_AUTO_INVAL_DATA);
+	connection->want |= connection->capable & (FUSE_CAP_ASYNC_DIO | FUSE_CAP_ASYNC_READ);
+	connection->max_background = MAX_BACKGROUND;
+	connection->congestion_threshold = MAX_BACKGROUND;
+	connection->max_write = BUFFERS_MAX_BYTES;
+}
+
+static void
+op_lookup(fuse_req_t fuse, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param entry = {
+		.ino = parent == FUSE_ROOT_ID ? inode_of(name) : 0,
+		.attr_timeout = FOR_EVER,
+		.entry_timeout = FOR_EVER,
+	};
+
+	if (entry.ino == 0)
+	{
+		fuse_reply_err(fuse, ENOENT);
+		return;
+	}
+	attributes_of(entry.ino, &entry.attr);
+	fuse_reply_entry(fuse, &entry);
+}
+
+static void
+op_getattr(fuse_req_t fuse, fuse_ino_t inode, struct fuse_file_info *info)
+{
+	struct stat attributes;
+
+	(void) info;
+	attributes_of(inode, &attributes);
+	fuse_reply_attr(fuse, &attributes, FOR_EVER);
+}
+
+/* Only `control` may be truncated, as a shell does before it writes. */
+static void
+op_setattr(fuse_req_t fuse, fuse_ino_t inode, struct stat *wanted, int what,
+		   struct fuse_file_info *info)
+{
+	(void) wanted;
+	(void) what;
+	if (inode == INODE_CONTROL)
+		op_getattr(fuse, inode, info);
+	else
+		fuse_reply_err(fuse, EPERM);
+}
+
+static void
+op_open(fuse_req_t fuse, fuse_ino_t inode, struct fuse_file_info *info)
+{
+	(void) inode;
+	info->direct_io = 1;
+	info->keep_cache = 0;
+	info->noflush = 1;
+	fuse_reply_open(fuse, info);
+}
+
+/* The inode and the name of the entry at `position` of the directory; 0 at its end. */
+static fuse_ino_t
+entry_at(off_t position, char *name, size_t room)
+{
+	if (position == 0)
+		snprintf(name, room, "control");
+	else if (position == 1)
+		snprintf(name, room, "stats");
+	else if (position < 2 + (off_t) front.settings->disks)
+		snprintf(name, room, "disk%u", (unsigned) position - 2);
+	else
+		return 0;
+	return inode_of(name);
+}
+
+static void
+op_readdir(fuse_req_t fuse, fuse_ino_t inode, size_t size, off_t offset,
+		   struct fuse_file_info *info)
+{
+	char		entries[4096];
+	size_t		used = 0;
+	char		name[16];
+	struct stat attributes;
+
+	(void) info;
+	if (inode != FUSE_ROOT_ID)
+	{
+		fuse_reply_err(fuse, ENOTDIR);
+		return;
+	}
+	if (size > sizeof(entries))
+		size = sizeof(entries);
+	for (;; offset++)
+	{
+		fuse_ino_t	entry = entry_at(offset, name, sizeof(name));
+		size_t		length;
+
+		if (entry == 0)
+			break;
+		attributes_of(entry, &attributes);
+		length = fuse_add_direntry(fuse, entries + used, size - used, name, &attributes,
+								   offset + 1);
+		if (length > size - used)
+			break;
+		used += length;
+	}
+	fuse_reply_buf(fuse, entries, used);
+}
+
+static const struct fuse_lowlevel_ops operations = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.open = op_open,
+	.readdir = op_readdir,
+	.read = op_read,
+	.write = op_write,
+	.fsync = op_fsync,
+};
+
+/* ---------- the loop ---------- */
+
+/* Take what the kernel asks for. */
+static void
+take_requests(struct fuse_session *session, struct fuse_buf *buffer)
+{
+	for (unsigned i = 0; i < REQUESTS_AT_ONCE; i++)
+	{
+		/* On -ENODEV, the end of the mount, libfuse ends the session by itself. */
+		if (fuse_session_receive_buf(session, buffer) <= 0)
+			return;
+		fuse_session_process_buf(session, buffer);
+	}
+}
+
+/* Serve until the file system is unmounted or a signal comes. */
+static int
+serve(struct fuse_session *session)
+{
+	int			fuse_fd = fuse_session_fd(session);
+	int			poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	struct fuse_buf buffer = {0};
+	struct epoll_event event = {.events = EPOLLIN};
+	int			err = 0;
+
+	if (poll_fd < 0)
+		return -errno;
+	if (fcntl(fuse_fd, F_SETFL, O_NONBLOCK | fcntl(fuse_fd, F_GETFL)) != 0 ||
+		epoll_ctl(poll_fd, EPOLL_CTL_ADD, fuse_fd, &event) != 0 ||
+		epoll_ctl(poll_fd, EPOLL_CTL_ADD, array__poll_fd(front.array), &event) != 0)
+		err = -errno;
+
+	while (err == 0 && !fuse_session_exited(session))
+	{
+		uint64_t	wait = array__wait_ns(front.array);
+		struct timespec timeout = {0};
+
+		if (wait >= LONGEST_WAIT)
+			timeout.tv_sec = 1;
+		else
+			timeout.tv_nsec = (long) wait;
+		if (epoll_pwait2(poll_fd, &event, 1, &timeout, NULL) < 0 && errno != EINTR)
+			err = -errno;
+		take_requests(session, &buffer);
+		array__advance(front.array);
+	}
+	free(buffer.mem);
+	close(poll_fd);
+	return err;
+}
+
+/* Mount the file system, and serve it until it is unmounted or a signal comes. */
+int
+front__serve(struct array *array, const struct array_settings *settings,
+			 const char *mount_point)
+{
+	struct fuse_args arguments = FUSE_ARGS_INIT(0, NULL);
+	struct fuse_session *session = NULL;
+	int			err = -EIO;
+
+	front = (struct front) {.array = array,.settings = settings};
+	if (fuse_opt_add_arg(&arguments, "diskmodel") == 0 &&
+		fuse_opt_add_arg(&arguments, "-ofsname=redoahead-disklab") == 0)
+		session = fuse_session_new(&arguments, &operations, sizeof(operations), NULL);
+	fuse_opt_free_args(&arguments);
+	if (session == NULL)
+	{
+		log_error("could not set up a FUSE session");
+		return err;
+	}
+	if (fuse_set_signal_handlers(session) != 0)
+		log_error("could not set signal handlers");
+	else
+	{
+		if (fuse_session_mount(session, mount_point) != 0)
+			log_error("could not mount a FUSE file system on \"%s\"; "
+					  "it needs /dev/fuse and root", mount_point);
+		else
+		{
+			err = serve(session);
+			if (err != 0)
+				log_error("could not wait for requests: %s", strerror(-err));
+			fuse_session_unmount(session);
+		}
+		fuse_remove_signal_handlers(session);
+	}
+	fuse_session_destroy(session);
+	free(front.stats);
+	return err;
+}

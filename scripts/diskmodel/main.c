@@ -1,0 +1,154 @@
+/*
+ * main.c
+ *		diskmodel: disks of a modelled kind, as files of a FUSE file system.
+ *
+ * Options and privileges.  scripts/disklab starts it, and makes block devices
+ * and an array of its files.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "array.h"
+#include "front.h"
+#include "report/log.h"
+
+#define EXIT_USAGE		2
+
+#define PAGE_BYTES		4096
+#define MIN_DISK_BYTES	(64ULL << 20)
+#define MAX_DISK_BYTES	(16ULL << 40)
+
+struct arguments
+{
+	struct array_settings settings; /* of the array */
+	const char *mount_point;	/* of the file system */
+};
+
+static const struct argp_option options[] = {
+	{"model", 'm', "MODEL", 0, "hdd: 7200 rpm spindles; gp3: network volumes (default: hdd)", 0},
+	{"disks", 'n', "NUMBER", 0, "how many, 1 to 32 (default: 1)", 0},
+	{"disk-bytes", 's', "BYTES", 0, "size of each, a multiple of 4096 from 64 MiB on", 0},
+	{"backing", 'b', "DIRECTORY", 0, "where the files with their contents are", 0},
+	{0}
+};
+
+static unsigned long long
+parse_number(struct argp_state *state, const char *name, const char *text,
+			 unsigned long long min, unsigned long long max)
+{
+	char	   *end;
+	unsigned long long number;
+
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || number < min || number > max)
+		argp_error(state, "--%s=%s: not a number from %llu to %llu", name, text, min, max);
+	return number;
+}
+
+static error_t
+parse_option(int key, char *value, struct argp_state *state)
+{
+	struct arguments *arguments = state->input;
+
+	switch (key)
+	{
+		case 'm':
+			if (strcmp(value, "hdd") == 0)
+				arguments->settings.kind = DISK_HDD;
+			else if (strcmp(value, "gp3") == 0)
+				arguments->settings.kind = DISK_GP3;
+			else
+				argp_error(state, "--model=%s: neither hdd nor gp3", value);
+			break;
+		case 'n':
+			arguments->settings.disks =
+				(unsigned) parse_number(state, "disks", value, 1, ARRAY_MAX_DISKS);
+			break;
+		case 's':
+			arguments->settings.disk_bytes =
+				parse_number(state, "disk-bytes", value, MIN_DISK_BYTES, MAX_DISK_BYTES);
+			if (arguments->settings.disk_bytes % PAGE_BYTES != 0)
+				argp_error(state, "--disk-bytes=%s: not a multiple of 4096", value);
+			break;
+		case 'b':
+			arguments->settings.directory = value;
+			break;
+		case ARGP_KEY_ARG:
+			if (arguments->mount_point != NULL)
+				argp_error(state, "too many arguments (second is \"%s\")", value);
+			arguments->mount_point = value;
+			break;
+		case ARGP_KEY_END:
+			if (arguments->mount_point == NULL)
+				argp_error(state, "no mount point");
+			if (arguments->settings.directory == NULL || arguments->settings.disk_bytes == 0)
+				argp_error(state, "--backing and --disk-bytes are needed");
+			break;
+		default:
+			return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/*
+ * Be as prompt as a device, and as safe: the kernel waits for us when it
+ * writes dirty pages, so we must not wait for memory, nor be killed for it.
+ * Each of these is worth trying alone.
+ */
+static void
+become_a_device(void)
+{
+	struct sched_param first = {.sched_priority = 1};
+	FILE	   *oom;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+		log_warning("could not get real-time priority: %s; the model may be late on a busy machine",
+					strerror(errno));
+	prctl(PR_SET_TIMERSLACK, 1);
+#ifdef PR_SET_IO_FLUSHER
+	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) != 0)
+		log_warning("could not become an I/O flusher: %s", strerror(errno));
+#endif
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		log_warning("could not lock memory: %s; the model may be late when memory is short",
+					strerror(errno));
+	oom = fopen("/proc/self/oom_score_adj", "w");
+	if (oom == NULL || fputs("-1000", oom) < 0 || fclose(oom) != 0)
+		log_warning("could not escape the OOM killer: %s", strerror(errno));
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct argp parser = {
+		.options = options,
+		.parser = parse_option,
+		.args_doc = "MOUNTPOINT",
+		.doc = "Serves disks of a modelled kind as files of a FUSE file system. "
+		"scripts/disklab makes an array of them.",
+	};
+	struct arguments arguments = {.settings = {.kind = DISK_HDD,.disks = 1}};
+	struct array *array;
+	int			err;
+
+	argp_err_exit_status = EXIT_USAGE;
+	argp_parse(&parser, argc, argv, 0, NULL, &arguments);
+
+	err = array__create(&array, &arguments.settings);
+	if (err == 0)
+	{
+		become_a_device();
+		err = front__serve(array, &arguments.settings, arguments.mount_point);
+		array__destroy(array);
+	}
+	else
+		log_error("could not make the disks: %s", strerror(-err));
+	return err == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
