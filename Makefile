@@ -20,6 +20,8 @@ LIBRARIES  = liburing json-c
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
 LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
+FUSE_CFLAGS = $(eval FUSE_CFLAGS := $(shell pkg-config --cflags fuse3))$(FUSE_CFLAGS)
+FUSE_LIBS   = $(eval FUSE_LIBS := $(shell pkg-config --libs fuse3))$(FUSE_LIBS)
 FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
@@ -37,6 +39,10 @@ FUZZ_OBJECTS := $(LIB_OBJECTS:build/%=build/fuzz/%)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/test_%.c=build/tests/unit/%)
 TOOLS        := $(TOOL_SOURCES:%.c=build/%)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=build/tests/fuzz/%)
+DISKMODEL_OBJECTS := $(patsubst %.c,build/%.o,$(sort $(wildcard scripts/diskmodel/*.c)))
+# The model alone, which its unit test runs in a time of its own.
+DISKMODEL_CORE := $(patsubst %,build/scripts/diskmodel/%.o,disk geometry readahead \
+	spindle volume writeback)
 MAN_PAGES    := $(wildcard userspace/*.1)
 
 Q = $(if $(V),,@)
@@ -53,7 +59,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 all: build/redoahead ## Build the redoahead program (default)
 	@:
 
-tests-programs: all $(UNIT_TESTS) $(TOOLS) $(FUZZERS) ## Build unit tests, test tools and fuzzers
+tests-programs: all $(UNIT_TESTS) $(TOOLS) $(FUZZERS) build/diskmodel ## Build unit tests, test tools, fuzzers and the disk model
 	@:
 
 bootstrap: ## Install the Debian packages that the build and the tests need
@@ -99,7 +105,8 @@ install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR
 	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
 
 clean: ## Remove what was compiled, but not the PostgreSQL builds
-	$(Q)rm -rf build/userspace build/tests build/fuzz build/extension build/redoahead
+	$(Q)rm -rf build/userspace build/tests build/fuzz build/scripts build/extension \
+		build/redoahead build/diskmodel
 
 distclean: ## Remove build/ altogether (the cache of PostgreSQL builds stays)
 	$(Q)rm -rf build
@@ -115,6 +122,20 @@ build/userspace/%.o: userspace/%.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) -c -o $@ $<
+
+build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/report/log.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS) -lm
+
+build/scripts/diskmodel/%.o: scripts/diskmodel/%.c Makefile
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(DAEMON_CFLAGS) $(FUSE_CFLAGS) -c -o $@ $<
+
+build/tests/unit/diskmodel: tests/unit/test_diskmodel.c $(DISKMODEL_CORE) Makefile
+	$(call say,TEST,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(DAEMON_CFLAGS) -Iscripts -MF $@.d $(LDFLAGS) -o $@ $< $(DISKMODEL_CORE) -lcmocka -lm
 
 build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile
 	$(call say,TEST,$<)
@@ -137,5 +158,5 @@ build/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LIB_LIBS)
 
--include $(OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
+-include $(OBJECTS:.o=.d) $(DISKMODEL_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
 	$(FUZZ_SOURCES:%.c=build/fuzz/%.d)
