@@ -33,13 +33,15 @@
 #define LOOK_US			200
 
 /*
- * How long to let references gather in an empty ring, us, while redo has at
- * least so many bytes of WAL to go to the last one that was taken: of a
- * trickle, few large batches cost less CPU time than many small ones, and are
- * in better order.  Redo takes longer than that for so much WAL.
+ * How long to let references gather in an empty ring, us: of a trickle, few
+ * large batches cost less CPU time than many small ones, and are in better
+ * order.  Done while redo, at its pace, needs at least GATHER_PACES times
+ * PUBLISH_US to come to what was taken last, and that is at least GATHER_BYTES
+ * of WAL away.
  */
 #define GATHER_US		2000
-#define GATHER_BYTES	(1024 * 1024)
+#define GATHER_PACES	2
+#define GATHER_BYTES	(256 * 1024)
 
 /* Longest wait for completions; bounds the time between heartbeats, us. */
 #define WAIT_US			2000
@@ -71,6 +73,8 @@ struct serve
 	struct ring ring;			/* its references */
 	struct redoahead_ref *refs; /* a batch of them, copied */
 	uint64_t	taken_lsn;		/* of the reference taken last */
+	uint64_t	pace_lsn;		/* where redo was at publish_us */
+	uint64_t	pace;			/* WAL replayed between the last two, bytes */
 	uint64_t	begin_us;		/* when it attached, us */
 	uint64_t	begin_cpu_us;	/* CPU time of the process then, us */
 	uint64_t	work_us;		/* when there was work last, us */
@@ -211,7 +215,7 @@ attach(struct serve *serve, struct listener_offer *offer)
 	serve->begin_us = clock__now_us();
 	serve->begin_cpu_us = clock__cpu_us();
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
-	serve->taken_lsn = 0;
+	serve->taken_lsn = serve->pace_lsn = serve->pace = 0;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);
@@ -325,17 +329,14 @@ sleep_until_woken(struct serve *serve)
 	return err;
 }
 
-/*
- * How long a round may wait for completions.  With nothing left to ask for it
- * looks at the ring again soon, or, where references may gather, goes on to
- * let them.
- */
-static unsigned
-completion_wait_us(const struct serve *serve, bool gather)
+/* Is there time to let references gather? */
+static bool
+may_gather(struct serve *serve, uint64_t replay_lsn)
 {
-	if (engine__room(serve->config->engine) == 0)
-		return WAIT_US;
-	return gather ? 0 : LOOK_US;
+	uint64_t	distance = serve->taken_lsn - replay_lsn;
+
+	return serve->taken_lsn > replay_lsn && distance >= GATHER_BYTES &&
+		distance / GATHER_PACES >= serve->pace && ring__is_empty(&serve->ring);
 }
 
 /* One round while a recovery is attached.  Returns -errno to end it. */
@@ -368,14 +369,17 @@ serve_round(struct serve *serve)
 		}
 	}
 
-	gather = ring__is_empty(&serve->ring) && serve->taken_lsn > replay_lsn + GATHER_BYTES;
-	done = engine__run(engine, replay_lsn, completion_wait_us(serve, gather));
+	/* With all asked for, look at the ring again soon, or let it fill. */
+	gather = may_gather(serve, replay_lsn);
+	done = engine__run(engine, replay_lsn, WAIT_US, gather ? 0 : LOOK_US);
 	if (done < 0)
 		return done;
 
 	now_us = clock__now_us();
 	if (now_us - serve->publish_us >= PUBLISH_US)
 	{
+		serve->pace = replay_lsn - serve->pace_lsn;
+		serve->pace_lsn = replay_lsn;
 		publish(serve, now_us);
 		engine__sweep(engine);
 	}

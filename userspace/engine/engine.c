@@ -19,8 +19,12 @@
 #include "report/clock.h"
 #include "report/log.h"
 
-/* How long the end of a recovery waits for one completion at a time, us. */
+/*
+ * How long the end of a recovery waits for one completion at a time, and for
+ * all of them, us.
+ */
 #define DRAIN_WAIT_US	100000
+#define DRAIN_TIMEOUT_US	30000000
 
 /* A run that is in flight. */
 struct request
@@ -285,18 +289,23 @@ reap(struct engine *engine, unsigned want, unsigned wait_us)
 }
 
 /*
- * One round: ask for what may be asked for, and collect what is there.  Waits
- * up to wait_us, but only if nothing else can be done.  Returns the number of
- * completions or -errno if the sink is broken.
+ * One round: ask for what may be asked for, and collect what is there.  If that
+ * is nothing it waits for completions, up to busy_wait_us while some of the
+ * plan must wait for them, up to spare_wait_us when all of it has been asked
+ * for.  Returns the number of completions or -errno if the sink is broken.
  */
 int
-engine__run(struct engine *engine, uint64_t replay_lsn, unsigned wait_us)
+engine__run(struct engine *engine, uint64_t replay_lsn,
+			unsigned busy_wait_us, unsigned spare_wait_us)
 {
 	unsigned	in_flight_requests;
 	unsigned	want;
+	bool		spare;
 
 	engine->now_us = clock__now_us();
 	start_runs(engine, replay_lsn);
+
+	spare = engine->run_next == engine->run_count;
 
 	in_flight_requests = engine->options.depth - engine->free_count;
 	if (in_flight_requests == 0)
@@ -309,16 +318,18 @@ engine__run(struct engine *engine, uint64_t replay_lsn, unsigned wait_us)
 	want = in_flight_requests / 4;
 	if (want == 0 || engine->blocked)
 		want = 1;
-	return reap(engine, want, wait_us);
+	return reap(engine, want, spare ? spare_wait_us : busy_wait_us);
 }
 
 /*
  * The recovery is over: give up the plan, wait for what is in flight, close
- * all files.
+ * all files.  Returns -ETIMEDOUT if reads do not come back; they can only be
+ * ended with the sink then.
  */
 int
 engine__end(struct engine *engine)
 {
+	uint64_t	deadline_us = clock__now_us() + DRAIN_TIMEOUT_US;
 	int			err = 0;
 
 	for (; engine->run_next < engine->run_count; engine->run_next++)
@@ -329,7 +340,8 @@ engine__end(struct engine *engine)
 		trace_blocks(engine, run, 0, run->blocks, "abandoned", 0);
 	}
 	while (engine->in_flight > 0 && err >= 0)
-		err = reap(engine, 1, DRAIN_WAIT_US);
+		err = clock__now_us() < deadline_us ?
+			reap(engine, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
 		fdcache__clear(engine->files);
 	trace__flush(engine->options.trace);

@@ -32,7 +32,8 @@ int			engine__end(struct engine *engine);
 unsigned	engine__room(const struct engine *engine);
 void		engine__offer(struct engine *engine, const struct redoahead_ref *refs,
 						  unsigned count, uint64_t replay_lsn);
-int			engine__run(struct engine *engine, uint64_t replay_lsn, unsigned wait_us);
+int			engine__run(struct engine *engine, uint64_t replay_lsn,
+						unsigned busy_wait_us, unsigned spare_wait_us);
 void		engine__sweep(struct engine *engine);
 unsigned	engine__in_flight(const struct engine *engine);
 unsigned	engine__open_files(const struct engine *engine);
