@@ -281,6 +281,13 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	wait "$producer"
 	[ "$(field status)" = 0 ]
 	[ "$(grep -c 'cannot take a connection' "$work/log")" = 1 ]
+
+	# Room for the connection, and none for what comes with it.
+	wait_for sessions_ended 1
+	prlimit --pid "$daemon" --nofile=$((free + 1)):1024
+	produce
+	[ "$(field status)" = 3 ]
+	grep -q 'no descriptor is left for the ring; raise' "$work/log"
 }
 
 @test "blocks are read once each, joined, and counted" {

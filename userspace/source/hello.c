@@ -24,6 +24,8 @@ hello__refuse(struct hello_verdict *verdict, uint32_t status, const char *format
 {
 	va_list		args;
 
+	/* All of it is sent, so none of it may be left as it was. */
+	memset(verdict, 0, sizeof(*verdict));
 	verdict->status = status;
 	va_start(args, format);
 	vsnprintf(verdict->reason, sizeof(verdict->reason), format, args);

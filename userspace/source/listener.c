@@ -335,7 +335,10 @@ receive_hello(const struct listener *listener, int fd, struct listener_offer *of
 	if (check_user(listener, fd, verdict) == 0 &&
 		hello__parse(buffer, (size_t) n, &offer->hello, verdict) == 0)
 	{
-		if (!have_fds)
+		if (!have_fds && (message.msg_flags & MSG_CTRUNC))
+			hello__refuse(verdict, REDOAHEAD_BAD_RING,
+						  "no descriptor is left for the ring; raise the limits of the daemon");
+		else if (!have_fds)
 			hello__refuse(verdict, REDOAHEAD_BAD_RING,
 						  "hello without exactly two descriptors; report a bug");
 		else if (hello__match(&offer->hello, listener->cluster, verdict) == 0)
@@ -393,6 +396,8 @@ listener__handle(struct listener *listener, int fd, struct listener_offer *offer
 void
 listener__expire(struct listener *listener, uint64_t now_us)
 {
+	struct hello_verdict verdict;
+
 	if (listener->resume_us != 0 && listener->resume_us <= now_us)
 		resume_accepting(listener);
 	for (int i = 0; i < LISTENER_MAX_CLIENTS; i++)
@@ -401,7 +406,9 @@ listener__expire(struct listener *listener, uint64_t now_us)
 
 		if (client->fd < 0 || client->deadline_us > now_us)
 			continue;
-		log_warning("a client connected and said nothing; closed");
+		hello__refuse(&verdict, REDOAHEAD_BAD_VERSION, "it said nothing for %d s",
+					  (int) (HELLO_TIMEOUT_US / 1000000));
+		listener__refuse(listener, client->fd, &verdict);
 		close(client->fd);
 		client->fd = -1;
 	}
