@@ -323,6 +323,8 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	SeenSlot   *slot;
 	bool		found;
 
+	/* A record's first blocks may have gone another way, without decoded(). */
+	decode_lsn = record->lsn;
 	redoahead_counters.offered++;
 
 	/* Without an image, this record only tells backup tools of the block. */
