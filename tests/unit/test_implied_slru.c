@@ -270,6 +270,7 @@ test_forgets(void **state)
 	assert_int_equal(implied__of_record(record, refs), 0);
 
 	implied__forget();
+	track_commit_timestamp = false;
 	begin(RM_XACT_ID, XLOG_XACT_COMMIT);
 	record->header.xl_xid = 3 * 32768;
 	add_value(TimestampTz, 0);

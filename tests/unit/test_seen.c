@@ -1,0 +1,170 @@
+/*
+ * test_seen.c
+ *		The startup process's memory of blocks: what it forgets, and what it
+ *		must not take for something else.
+ *
+ * A block wrongly believed to be there would not be read ahead; one forgotten
+ * is asked for twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "seen.c"
+
+/* A different number each time. */
+static uint64_t
+next_number(void)
+{
+	static uint64_t state = UINT64_C(88172645463325252);
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static SeenKey
+random_key(void)
+{
+	uint64_t	number = next_number();
+
+	return seen__key(1663, 5, 16384 + number % 3, (uint32_t) (number >> 32), 0, 0);
+}
+
+/* Enter a block as coming with a record; was it known? */
+static bool
+enter(SeenTable *table, SeenKey key, uint64_t lsn)
+{
+	bool		found;
+	SeenSlot   *slot = seen__enter(table, &key, &found);
+
+	assert_true(seen__same(&slot->key, &key));
+	if (!found)
+	{
+		assert_int_equal(slot->lsn, 0);
+		assert_int_equal(slot->buffer, 0);
+	}
+	slot->lsn = lsn;
+	return found;
+}
+
+/* Is it there?  Looks without changing anything. */
+static bool
+holds(const SeenTable *table, const SeenKey *key)
+{
+	const SeenSlot *set = seen__set(table, key);
+
+	for (int i = 0; i < SEEN_WAYS; i++)
+		if (set[i].lsn != 0 && seen__same(&set[i].key, key))
+			return true;
+	return false;
+}
+
+static void
+test_every_part_of_a_name_counts(void **state)
+{
+	const SeenKey names[] = {
+		seen__key(1, 2, 3, 4, 0, 0), seen__key(9, 2, 3, 4, 0, 0), seen__key(1, 9, 3, 4, 0, 0),
+		seen__key(1, 2, 9, 4, 0, 0), seen__key(1, 2, 3, 9, 0, 0), seen__key(1, 2, 3, 4, 1, 0),
+		seen__key(1, 2, 3, 4, 0, 1), seen__key(2, 1, 3, 4, 0, 0), seen__key(1, 2, 4, 3, 0, 0),
+	};
+	SeenTable	table;
+
+	(void) state;
+	assert_true(seen__create(&table, 1000));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(enter(&table, names[i], i + 1));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(enter(&table, names[i], i + 1));
+	seen__clear(&table);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(holds(&table, &names[i]));
+	seen__destroy(&table);
+}
+
+/* An entry that no record stands for is as good as none. */
+static void
+test_an_entry_without_a_record_is_free(void **state)
+{
+	SeenKey		key = random_key();
+	SeenTable	table;
+
+	(void) state;
+	assert_true(seen__create(&table, 1));
+	assert_false(enter(&table, key, 0));
+	assert_false(enter(&table, key, 7));
+	assert_true(enter(&table, key, 8));
+	seen__destroy(&table);
+}
+
+#define MANY	4000
+
+/* A full set gives up the block whose record is oldest. */
+static void
+test_the_oldest_is_given_up(void **state)
+{
+	static SeenKey keys[MANY];
+	SeenTable	table;
+
+	(void) state;
+	assert_true(seen__create(&table, 1));
+	for (int i = 0; i < MANY; i++)
+	{
+		keys[i] = random_key();
+		(void) enter(&table, keys[i], i + 1);
+	}
+	for (int i = 0; i < MANY; i++)
+	{
+		int			newer = 0;
+
+		for (int j = i + 1; j < MANY; j++)
+			newer += seen__set(&table, &keys[j]) == seen__set(&table, &keys[i]);
+		assert_int_equal(holds(&table, &keys[i]), newer < SEEN_WAYS);
+	}
+	seen__destroy(&table);
+}
+
+/* Made for so many blocks, it keeps nearly all of them, near or far apart. */
+static void
+test_it_holds_what_it_was_made_for(void **state)
+{
+	const uint32_t blocks = 100000;
+	SeenTable	table;
+
+	(void) state;
+	for (int scattered = 0; scattered < 2; scattered++)
+	{
+		SeenKey    *keys = malloc(blocks * sizeof(*keys));
+		uint32_t	kept = 0;
+
+		assert_non_null(keys);
+		assert_true(seen__create(&table, blocks));
+		for (uint32_t i = 0; i < blocks; i++)
+		{
+			keys[i] = scattered ? random_key() : seen__key(1663, 5, 16384, i, 0, 0);
+			(void) enter(&table, keys[i], i + 1);
+		}
+		for (uint32_t i = 0; i < blocks; i++)
+			kept += holds(&table, &keys[i]);
+		assert_in_range(kept, blocks / 100 * 97, blocks);
+		free(keys);
+		seen__destroy(&table);
+	}
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_part_of_a_name_counts),
+		cmocka_unit_test(test_an_entry_without_a_record_is_free),
+		cmocka_unit_test(test_the_oldest_is_given_up),
+		cmocka_unit_test(test_it_holds_what_it_was_made_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
