@@ -197,7 +197,7 @@ amcheck() {					# DATA [OPTION...]
 }
 
 @test "streaming standbys stay the same as their primary, through a change of timeline, and their daemons do not grow" {
-	local primary=$CASE/primary first=$CASE/first second=$CASE/second data daemon
+	local primary=$CASE/primary first=$CASE/first second=$CASE/second third=$CASE/third data end
 	local -A daemons before
 	take "$WORK/base" "$primary"
 	start_server "$PATCHED" "$primary" "${fast[@]}"
@@ -211,6 +211,13 @@ amcheck() {					# DATA [OPTION...]
 		daemons[$data]=$DAEMON
 		start_server "$PATCHED" "$data"
 	done
+
+	# What the stock server makes of the same stream.
+	take "$WORK/base" "$third"
+	settings "$third" wal_retrieve_retry_interval=100ms \
+		primary_conninfo="host=$first user=$redoahead_user"
+	as_server_user touch "$third/standby.signal"
+	start_server "$STOCK" "$third"
 
 	run_mix "$primary" 500
 	wait_until "the first standby" has_replayed_all "$primary" "$first"
@@ -243,8 +250,14 @@ amcheck() {					# DATA [OPTION...]
 	cmp "$first.dump" "$second.dump"
 	[ "$(sql "$second" -c "select state from pg_stat_redoahead")" = attached ]
 
-	stop_server "$second"
+	# The checkpoint of its shutdown lets standbys write out all they have.
 	stop_server "$first"
+	end=$("$PATCHED/bin/pg_controldata" -D "$first" | sed -n 's/^Latest checkpoint location: *//p')
+	for data in "$second" "$third"; do
+		wait_until "$data to replay all" has_replayed_beyond "$end" "$data"
+		stop_server "$data"
+	done
+	same_data "$second" "$third"
 	for data in "$first" "$second"; do
 		DAEMON=${daemons[$data]}
 		stop_daemon "$data"
@@ -264,6 +277,10 @@ has_replayed_all() {		# FROM DATA
 	local lsn
 	lsn=$(sql "$1" -c "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end")
 	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$lsn'")" = t ]
+}
+
+has_replayed_beyond() {		# LSN DATA
+	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() > '$1'")" = t ]
 }
 
 # Resident memory of a process, kB.
