@@ -102,3 +102,24 @@ python() {
 	# Nothing stays but the cluster.
 	[ ! -e "$work/work" ]
 }
+
+# Lost otherwise: what a fault costs would be measured on runs without a fault.
+@test "a daemon that is to be killed or stopped in a benchmark is" {
+	export REDOAHEAD_BENCH_DIR=$work
+	run "$scripts/bench-prefetch" --scale-factor small --rounds 1 --workload pgbench-off \
+		--config default,killed,stopped --json "$work/result.json"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	python3 - "$work/result.json" <<-'EOF'
+	import json, sys
+
+	result = json.load(open(sys.argv[1]))
+	default, killed, stopped = result['runs']
+	assert 'accidents' not in default, default
+	assert killed['attached'] and killed['daemon'] is None, killed
+	assert killed['accidents'][0]['signal'] == 'SIGKILL', killed
+	assert stopped['attached'] and stopped['daemon']['blocks_read'] > 0, stopped
+	assert stopped['accidents'][0]['signal'] == 'SIGSTOP', stopped
+	assert 'default/killed' in result['ratios']['pgbench-off'], result['ratios']
+	EOF
+}

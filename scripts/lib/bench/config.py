@@ -1,4 +1,5 @@
 """Who recovers: which server, with which settings, with or without daemon."""
+import signal
 from dataclasses import dataclass, field
 
 
@@ -11,10 +12,13 @@ class Config:
     settings: dict = field(default_factory=dict)
     daemon: bool = False        # is a redoahead daemon running?
     warm: bool = False          # are all files in the page cache before?
+    accidents: tuple = ()       # (part of the WAL, signal to the daemon), in order
 
 
 STOCK_DEFAULT = {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '16'}
 EXTENSION = {'shared_preload_libraries': 'redoahead', **STOCK_DEFAULT}
+# So that accidents come in time.
+FOLLOWED = {**EXTENSION, 'log_startup_progress_interval': '10ms'}
 
 CONFIGS = {config.name: config for config in (
     Config('off', 'stock, prefetch off', 'stock', {'recovery_prefetch': 'off'}),
@@ -26,6 +30,12 @@ CONFIGS = {config.name: config for config in (
             'wal_decode_buffer_size': '16MB'}),
     Config('redoahead', 'redoahead', 'patched', EXTENSION, daemon=True),
     Config('absent', 'extension, no daemon', 'patched', EXTENSION),
+    Config('unset', 'extension, no socket set', 'patched',
+           {**EXTENSION, 'redoahead.socket': ''}),
+    Config('killed', 'daemon killed after 1/4', 'patched', FOLLOWED, daemon=True,
+           accidents=((0.25, signal.SIGKILL),)),
+    Config('stopped', 'daemon stopped from 1/4 to 3/4', 'patched', FOLLOWED, daemon=True,
+           accidents=((0.25, signal.SIGSTOP), (0.75, signal.SIGCONT))),
     Config('patched', 'patched, no extension', 'patched', STOCK_DEFAULT),
     Config('off-warm', 'stock, off, cache warm', 'stock', {'recovery_prefetch': 'off'},
            warm=True),
@@ -37,7 +47,8 @@ STOCK_COLD = ('off', 'default', 'try-200', 'try-1000')
 
 # What each workload is run with unless told otherwise.
 USUAL = {
-    'pgbench-off': STOCK_COLD + ('redoahead', 'absent', 'patched', 'off-warm', 'default-warm'),
+    'pgbench-off': STOCK_COLD + ('redoahead', 'off-warm', 'default-warm',
+                                 'patched', 'unset', 'absent', 'killed', 'stopped'),
     'pgbench-fpw': STOCK_COLD + ('redoahead',),
     'insert-index': STOCK_COLD + ('redoahead',),
     'cached': ('off', 'default', 'redoahead'),

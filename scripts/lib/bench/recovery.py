@@ -72,18 +72,36 @@ class Daemon(postgres.Process):
         return self
 
     def __exit__(self, *exception):
+        if self.running():
+            self.child.send_signal(signal.SIGCONT)  # what is stopped cannot end
         self.end(signal.SIGTERM)
 
     def stats(self):
-        """Its counters of the last recovery, once that has ended."""
+        """Its counters of the last recovery, once that has ended; None if it was killed."""
         end = time.monotonic() + 10
         while time.monotonic() < end:
+            if not self.running():
+                return None
             with open(self.stats_path, encoding='utf-8') as file:
                 stats = json.load(file)
             if not stats['attached'] and stats['recoveries'] > 0:
                 return stats['recovery']
             time.sleep(postgres.POLL)
         raise RunRejected(f'{self.stats_path} does not tell of an ended recovery')
+
+
+def with_accidents(progress, image, accidents, daemon, met):
+    """A progress function that sends signals to the daemon, too, and notes them in met."""
+    left = list(accidents)
+
+    def show(seconds, lsn):
+        progress(seconds, lsn)
+        done = 0 if lsn is None else (lsn - image.redo_lsn) / (image.end_lsn - image.redo_lsn)
+        while left and left[0][0] <= done:
+            number = left.pop(0)[1]
+            os.kill(daemon.pid, number)
+            met.append({'signal': signal.Signals(number).name, 'part_of_wal': round(done, 3)})
+    return show
 
 
 def watch_redo(server, progress):
@@ -158,6 +176,16 @@ def coverage_of(run):
     return round(max(0.0, 1 - fetched / wanted), 4)
 
 
+def costs_of(run):
+    """What a block cost the daemon, and how often it was emitted, if known."""
+    counters = run['daemon']
+    if not counters or not counters['blocks_read']:
+        return {}
+    return {'daemon_us_per_block': round(1e6 * counters['cpu_seconds'] / counters['blocks_read'], 2),
+            'emitted_per_block': round((counters['refs_taken'] - counters['refs_implied']) /
+                                       max(1, run['blocks_read']), 4)}
+
+
 def recover(image, config, builds, program, place, progress=lambda seconds, lsn: None,
             stop_mode='immediate'):
     """Recover a fresh copy of an image in place/data; returns what was measured.
@@ -188,6 +216,9 @@ def recover_once(image, config, builds, program, place, progress, stop_mode):
 def run_server(image, config, builds, place, cache, daemon, progress, stop_mode):
     directory = os.path.join(place, 'data')
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
+    accidents = []
+    if config.accidents:
+        progress = with_accidents(progress, image, config.accidents, daemon, accidents)
     device_before = host.device_reads(directory)
     with postgres.Server(builds[config.build], directory, settings, place,
                          os.path.join(place, 'server.log')) as server:
@@ -211,7 +242,14 @@ def run_server(image, config, builds, place, cache, daemon, progress, stop_mode)
     if postgres.parse_lsn(run['redo_done_lsn']) < image.end_lsn - BLOCK * 16:
         raise RunRejected(f'{config.name}: redo ended at {run["redo_done_lsn"]}, long before the '
                           f'end of the WAL at {image.facts["end_lsn"]}')
+    if config.accidents:
+        if not accidents:
+            raise RunRejected(f'{config.name}: redo was over before anything happened to the daemon')
+        run['accidents'] = accidents
+        if daemon.running():
+            os.kill(daemon.pid, signal.SIGCONT)
     if daemon:
         run['daemon'] = daemon.stats()
         run['coverage'] = coverage_of(run)
+        run.update(costs_of(run))
     return run

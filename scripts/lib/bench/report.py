@@ -19,6 +19,13 @@ COLUMNS = (
     ('coverage', 'coverage', '{:.1%}'),
 )
 
+# The same for what is said of the daemon below a table.
+COSTS = (
+    ('daemon_us_per_block', 'us of CPU time per block', '{:.1f}'),
+    ('emitted_per_block', 'references emitted per block read', '{:.2f}'),
+    ('daemon_peak_rss_bytes', 'bytes resident at most', '{:.0f}'),
+)
+
 
 def medians(runs):
     """{workload: {config: {measure: median}}} of raw runs."""
@@ -29,7 +36,7 @@ def medians(runs):
         for config in dict.fromkeys(run['config'] for run in ours):
             rows = [run for run in ours if run['config'] == config]
             values = {name: [row[name] for row in rows if row.get(name) is not None]
-                      for name, _, _ in COLUMNS}
+                      for name, _, _ in COLUMNS + COSTS}
             result[workload][config] = {name: statistics.median(found)
                                         for name, found in values.items() if found}
             result[workload][config]['runs'] = len(rows)
@@ -48,7 +55,8 @@ def ratios(middle):
         cold = [seconds[name] for name in configs.STOCK_COLD if name in seconds]
         if cold:
             seconds['best'] = min(cold)
-        pairs = [(reference, candidate) for candidate in ('redoahead', 'absent', 'patched')
+        pairs = [(reference, candidate)
+                 for candidate in ('redoahead', 'killed', 'stopped', 'absent', 'unset', 'patched')
                  for reference in ('best', *configs.STOCK_COLD)]
         found = {f'{a}/{b}': round(seconds[a] / seconds[b], 3)
                  for a, b in pairs if a in seconds and b in seconds and seconds[b] > 0}
@@ -83,6 +91,9 @@ def summary(middle, shares, workloads):
         lines = [f'{workload}: {workloads[workload].about}',
                  f'(medians of {count} run{"s" if count > 1 else ""} each)', '',
                  table(rows, labels)]
+        lines += [f'{name}: ' + ', '.join(f'{cell(row, key, form)} {text}'
+                                          for key, text, form in COSTS if key in row)
+                  for name, row in rows.items() if any(key in row for key, _, _ in COSTS)]
         if shares[workload]:
             lines += ['', 'redo time ratios:']
             lines += [f'    {name:28}{value:8.3f}' for name, value in shares[workload].items()]
