@@ -1,0 +1,274 @@
+#!/usr/bin/env bats
+# The disk lab: arrays of modelled disks keep their data and take their time,
+# and nothing of them stays behind, whatever happens to the model.
+# Whether the figures are right is asked by the unit test of the model, and by
+# scripts/disklab-validate.
+
+setup() {
+	disklab=$BATS_TEST_DIRNAME/../../scripts/disklab
+	work=$(mktemp -d "/var/tmp/redoahead-disklab-test.XXXXXX")
+	export REDOAHEAD_DISKLAB_DIR=$work/lab
+	lab=$REDOAHEAD_DISKLAB_DIR
+	holder=
+}
+
+teardown() {
+	[ -z "$holder" ] || kill -KILL "$holder" 2>/dev/null || true
+	"$disklab" down --force >/dev/null 2>&1 || true
+	rm -rf --one-file-system "$work"
+}
+
+# Skip where an array cannot be made; say why.
+need_disks() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -c /dev/fuse ] || skip "there is no /dev/fuse"
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	grep -qw btrfs /proc/filesystems || modprobe -q btrfs 2>/dev/null ||
+		skip "the kernel has no btrfs"
+	command -v mkfs.btrfs >/dev/null || skip "mkfs.btrfs is not installed"
+	[ -x "$BATS_TEST_DIRNAME/../../build/diskmodel" ] || skip "build/diskmodel is not built"
+}
+
+# The model must not keep the descriptor that bats waits for.
+up() {
+	"$disklab" up "$@" >"$work/up.out" 2>&1 3>&- || { cat "$work/up.out"; return 1; }
+}
+
+field() {					# KEY... of the status
+	"$disklab" status --json | python3 -c '
+import json, sys
+value = json.load(sys.stdin)
+for key in sys.argv[1:]:
+    value = value[int(key) if key.isdigit() else key]
+print(value)' "$@"
+}
+
+nothing_left() {
+	! grep -F "$work" /proc/self/mountinfo
+	! grep -F "$work" /sys/block/loop*/loop/backing_file
+	! grep -E '^/disk[0-9]' /sys/block/loop*/loop/backing_file
+	! cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -Fx "$lab/files"
+	[ ! -e "$lab" ]
+}
+
+# Wait until a command succeeds.
+eventually() {				# SECONDS COMMAND...
+	local rounds=$(($1 * 10))
+	shift
+	until "$@"; do
+		[ "$rounds" -gt 0 ] || return 1
+		rounds=$((rounds - 1))
+		sleep 0.1
+	done
+}
+
+is_gone() {					# PID
+	! [ -e "/proc/$1" ] || [ "$(awk '/^State:/ { print $2 }' "/proc/$1/status")" = Z ]
+}
+
+# Seconds that 40 reads of a block device take, one at a time, at random places.
+time_reads() {				# DEVICE
+	python3 - "$1" <<-'EOF'
+	import mmap, os, random, sys, time
+	fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+	blocks = os.lseek(fd, 0, os.SEEK_END) // 8192
+	random.seed(1)
+	start = time.monotonic()
+	for _ in range(40):
+	    os.preadv(fd, [mmap.mmap(-1, 8192)], random.randrange(blocks) * 8192)
+	print(time.monotonic() - start)
+	EOF
+}
+
+# Lost otherwise: a mistyped option would measure something else than was meant.
+@test "wrong usage exits with 2, help with 0" {
+	for arguments in "" what "up" "up --size" "up --size big" "up --size 8G --raid 5" \
+		"up --size 8G --model ssd" "up --size 8G --disks 33" "up --size 8G --disks 3 --raid 10" \
+		"up --size 1G --disks 8" "status --force" "down --json" "run fast"; do
+		# shellcheck disable=SC2086
+		run "$disklab" $arguments
+		[ "$status" -eq 2 ] || { echo "\"$arguments\" exits with $status"; return 1; }
+		[[ $output == *usage:* ]]
+	done
+	run "$disklab" --help
+	[ "$status" -eq 0 ]
+	[[ $output == *--raid* ]]
+	run "$disklab-validate" --seconds 0
+	[ "$status" -eq 2 ]
+	[ ! -e "$lab" ]
+}
+
+# Lost otherwise: scripts could not clean up without knowing what there is.
+@test "no array is a state like others" {
+	run "$disklab" status
+	[ "$status" -eq 1 ]
+	[[ $output == down:* ]]
+	run "$disklab" run
+	[ "$status" -eq 1 ]
+	[[ $output == *"make one with disklab up"* ]]
+	run "$disklab" down
+	[ "$status" -eq 0 ]
+}
+
+# Lost otherwise: nobody could make an array, see whether to trust it, and get
+# rid of it; and a second `up` could destroy the data of the first.
+@test "an array comes up, tells its health, and goes down" {
+	need_disks
+	up --model hdd --disks 2 --raid 0 --size 1G
+	[ "$(cat "$work/up.out")" = "$lab/mnt" ]
+	grep -F " $lab/mnt " /proc/self/mountinfo | grep -w btrfs
+
+	run "$disklab" status
+	[ "$status" -eq 0 ]
+	[[ $output == *"2 x hdd, raid 0"*healthy* ]]
+	[ "$(field state)" = up ]
+	[ "$(field health phase)" = run ]
+	[ "$(field health healthy)" = True ]
+	[ "$(field health disk 1 pending)" = 0 ]
+	loop=$(field loops 0)
+	[ "$(cat "/sys/block/${loop#/dev/}/queue/rotational")" = 1 ]
+
+	touch "$lab/mnt/precious"
+	run "$disklab" up --size 1G --disks 2 3>&-
+	[ "$status" -eq 1 ]
+	[[ $output == *"is up in $lab already"* ]]
+	[ -e "$lab/mnt/precious" ]
+
+	"$disklab" down
+	nothing_left
+	"$disklab" down
+}
+
+# Lost otherwise: comparisons of levels, and of RAID with a single disk.
+@test "all levels and models come up" {
+	need_disks
+	for arguments in "--raid 10 --disks 4 --size 512M" "--raid single --size 512M" \
+		"--raid single --model gp3 --size 512M" "--raid 0 --disks 3 --model gp3 --size 1G"; do
+		# shellcheck disable=SC2086
+		up $arguments
+		level=$(field raid)
+		btrfs filesystem df "$lab/mnt" | grep -i "^Data, ${level/#[01]/RAID${level:0:1}}"
+		[ "$(df --output=size -B 1M "$lab/mnt" | tail -n 1)" -ge 512 ]
+		"$disklab" down
+		nothing_left
+	done
+}
+
+# Lost otherwise: a recovery measured on an array could read garbage.
+@test "what is written is what is read, in both phases" {
+	need_disks
+	up --model hdd --disks 3 --raid 0 --size 1G
+	"$disklab" load
+	dd if=/dev/urandom of="$work/original" bs=1M count=32 status=none
+	sum=$(sha256sum <"$work/original")
+	cp "$work/original" "$lab/mnt/loaded"
+	"$disklab" run
+	dd if="$work/original" of="$lab/mnt/written" bs=256k oflag=direct conv=fsync status=none
+	for copy in loaded written; do
+		# past the page cache, then through it, but not from it
+		[ "$(dd if="$lab/mnt/$copy" bs=1M iflag=direct status=none | sha256sum)" = "$sum" ]
+		dd if="$lab/mnt/$copy" iflag=nocache count=0 status=none
+		[ "$(sha256sum <"$lab/mnt/$copy")" = "$sum" ]
+	done
+	[ "$(field health disk 0 reads)" -gt 0 ]
+	[ "$(field health disk 2 writes)" -gt 0 ]
+}
+
+# Lost otherwise: everything that is measured on the model.
+@test "reads take the time of the model, but not while loading" {
+	need_disks
+	for model in hdd gp3; do
+		up --model "$model" --raid single --size 2G
+		device=$(field loops 0)
+		slow=$(time_reads "$device")
+		requests=$(field health requests)
+		"$disklab" load
+		fast=$(time_reads "$device")
+		echo "$model: $slow s, while loading $fast s, $requests requests"
+		[ "$requests" -ge 40 ]
+		# an average access takes 12 ms, a request to a volume 0.8 ms
+		if [ "$model" = hdd ]; then
+			awk -v slow="$slow" -v fast="$fast" 'BEGIN { exit !(slow > 40 * 0.006 && fast < slow / 2) }'
+		else
+			awk -v slow="$slow" -v fast="$fast" 'BEGIN { exit !(slow > 40 * 0.0008 && fast < slow) }'
+		fi
+		"$disklab" down
+	done
+}
+
+# Lost otherwise: a killed model would hang its users for ever, and leave loop
+# devices and mounts that only a reboot removes.
+@test "a killed model hangs nobody and leaves nothing" {
+	need_disks
+	up --model hdd --disks 2 --raid 0 --size 1G
+	dd if=/dev/zero of="$lab/mnt/dirty" bs=1M count=16 status=none
+	dd if="$(field loops 1)" of=/dev/null bs=8k iflag=direct status=none 2>/dev/null 3>&- &
+	reader=$!
+	kill -KILL "$(field pid)"
+	eventually 20 is_gone "$reader"
+	run "$disklab" status
+	[ "$status" -eq 1 ]
+	[[ $output == broken:* ]]
+	"$disklab" down
+	nothing_left
+}
+
+# Lost otherwise: an unattended benchmark would stop at the first accident.
+@test "up removes what a killed model left" {
+	need_disks
+	up --disks 2 --size 1G
+	kill -KILL "$(field pid)"
+	up --disks 2 --size 1G
+	grep -F "removing what another run left" "$work/up.out"
+	"$disklab" status
+	"$disklab" down
+	nothing_left
+}
+
+# Lost otherwise: down would wait for ever for a model that does not answer.
+@test "a stopped model can be taken down" {
+	need_disks
+	up --disks 2 --size 1G
+	kill -STOP "$(field pid)"
+	timeout 60 "$disklab" down
+	nothing_left
+}
+
+# Lost otherwise: a benchmark could lose its array to a careless command.
+@test "an array in use stays until its user has gone" {
+	need_disks
+	up --disks 2 --size 1G
+	(cd "$lab/mnt" && exec sleep 600) 3>&- &
+	holder=$!
+	eventually 5 [ "$(readlink "/proc/$holder/cwd")" = "$lab/mnt" ]
+	run "$disklab" down
+	[ "$status" -eq 1 ]
+	[[ $output == *"End what uses it, or use down --force"* ]]
+	"$disklab" status
+
+	kill "$holder"
+	wait "$holder" || true
+	holder=
+	"$disklab" down
+	nothing_left
+}
+
+# Lost otherwise: half an array would stay when a step of making it fails.
+@test "an array that cannot be made leaves nothing" {
+	need_disks
+	mkdir "$work/bin"
+	printf '#!/bin/sh\necho "no room" >&2\nexit 1\n' >"$work/bin/mkfs.btrfs"
+	chmod +x "$work/bin/mkfs.btrfs"
+	PATH=$work/bin:$PATH run "$disklab" up --disks 2 --size 1G 3>&-
+	[ "$status" -ne 0 ]
+	[[ $output == *"no room"* ]]
+	nothing_left
+
+	mkdir "$lab"
+	touch "$lab/of-somebody"
+	run "$disklab" up --disks 2 --size 1G 3>&-
+	[ "$status" -eq 1 ]
+	[[ $output == *"is not empty"* ]]
+	[ -e "$lab/of-somebody" ]
+	rm -r "$lab"
+}
