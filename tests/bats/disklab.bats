@@ -43,12 +43,16 @@ for key in sys.argv[1:]:
 print(value)' "$@"
 }
 
+# Show what is left of the array, and fail if anything is.
 nothing_left() {
-	! grep -F "$work" /proc/self/mountinfo
-	! grep -F "$work" /sys/block/loop*/loop/backing_file
-	! grep -E '^/disk[0-9]' /sys/block/loop*/loop/backing_file
-	! cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -Fx "$lab/files"
-	[ ! -e "$lab" ]
+	local left
+	left=$({
+		grep -F "$work" /proc/self/mountinfo
+		grep -E -e "$work" -e ':/disk[0-9]' /sys/block/loop*/loop/backing_file
+		pgrep -ax diskmodel | grep -F "$work"
+		ls -d "$lab"
+	} 2>/dev/null) || true
+	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
 }
 
 # Wait until a command succeeds.
@@ -147,7 +151,7 @@ time_reads() {				# DEVICE
 		# shellcheck disable=SC2086
 		up $arguments
 		level=$(field raid)
-		btrfs filesystem df "$lab/mnt" | grep -i "^Data, ${level/#[01]/RAID${level:0:1}}"
+		btrfs filesystem df "$lab/mnt" | grep -iE "^Data, (RAID)?$level:"
 		[ "$(df --output=size -B 1M "$lab/mnt" | tail -n 1)" -ge 512 ]
 		"$disklab" down
 		nothing_left
@@ -240,7 +244,7 @@ time_reads() {				# DEVICE
 	up --disks 2 --size 1G
 	(cd "$lab/mnt" && exec sleep 600) 3>&- &
 	holder=$!
-	eventually 5 [ "$(readlink "/proc/$holder/cwd")" = "$lab/mnt" ]
+	eventually 5 [ "/proc/$holder/cwd" -ef "$lab/mnt" ]
 	run "$disklab" down
 	[ "$status" -eq 1 ]
 	[[ $output == *"End what uses it, or use down --force"* ]]

@@ -74,6 +74,44 @@ feed_until_view() {			# EXPRESSION
 	stop_daemon "$DATA"
 }
 
+# Lost otherwise: the device's time, to blocks that are on their way already.
+@test "a block that redo has to read is emitted once" {
+	start_daemon "$DATA"
+	begin_standby
+	end_standby
+	view "emitted - implied between 500 and
+		1.05 * (select sum(read_bytes) / 8192 from pg_stat_io where backend_type = 'startup' and object = 'relation')"
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
+
+# Lost otherwise: a process, for as long as the server runs.
+@test "the worker that prefaults shared buffers lives as long as recovery, and only where it may" {
+	settings "$DATA" shared_buffers=256MB huge_pages=off
+	start_daemon "$DATA"
+	begin_standby
+	feed_until_view "state = 'attached'"
+	wait_until "the worker" prefault_worker "$DATA"
+	end_standby
+	wait_until "the worker's end" eval '! prefault_worker "$DATA"'
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+
+	rm -rf "$DATA" "$DATA".*
+	copy_crashed
+	settings "$DATA" shared_buffers=256MB huge_pages=off redoahead.prefault=0
+	start_daemon "$DATA"
+	begin_standby
+	feed_until_view "state = 'attached' and emitted > 1000"
+	[ -z "$(prefault_worker "$DATA")" ]
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
+
+prefault_worker() {			# DATA
+	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f 'redoahead prefault'
+}
+
 @test "a daemon that is lost shows in the view" {
 	start_daemon "$DATA"
 	begin_standby
@@ -120,13 +158,15 @@ feed_until_view() {			# EXPRESSION
 @test "the settings have units and bounds, and can be changed by a reload" {
 	start_server "$PATCHED" "$DATA"
 	run sql "$DATA" -c "select name, unit, context, min_val, max_val from pg_settings
-		where name in ('redoahead.decode_buffer_size', 'redoahead.ring_size', 'redoahead.socket', 'redoahead.window')
+		where name in ('redoahead.decode_buffer_size', 'redoahead.prefault', 'redoahead.ring_size',
+			'redoahead.socket', 'redoahead.window')
 		order by name"
 	echo "$output"
 	[ "${lines[0]}" = "redoahead.decode_buffer_size|kB|sighup|512|1048576" ]
-	[ "${lines[1]}" = "redoahead.ring_size||sighup|1024|1048576" ]
-	[ "${lines[2]}" = "redoahead.socket||sighup||" ]
-	[ "${lines[3]}" = "redoahead.window||sighup|64|1048576" ]
+	[ "${lines[1]}" = "redoahead.prefault|MB|sighup|0|1024" ]
+	[ "${lines[2]}" = "redoahead.ring_size||sighup|1024|1048576" ]
+	[ "${lines[3]}" = "redoahead.socket||sighup||" ]
+	[ "${lines[4]}" = "redoahead.window||sighup|64|1048576" ]
 	[ "$(sql "$DATA" -c "show redoahead.socket")" = pg_stat_tmp/redoahead.sock ]
 	# A reserved word in SQL, though not in postgresql.conf: hence the quotes.
 	run sql "$DATA" -c 'set redoahead."window" = 100'
