@@ -166,9 +166,12 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 	feed_until "$DATA" 'redoahead: attached'
 	kill -STOP "$DAEMON"
 	wait_until "the daemon to stop" is_stopped "$DAEMON"
+	local ten_seconds_on=$((SECONDS + 10))
 	feed_until "$DATA" 'redoahead: .*has not moved'
 	# The server goes on replaying all the time.
-	for _ in 1 2 3 4 5; do feed "$DATA"; done
+	for _ in 1 2 3 4; do feed "$DATA"; done
+	wait_until "ten seconds" eval "[ \$SECONDS -ge $ten_seconds_on ]"
+	feed "$DATA"
 	kill -CONT "$DAEMON"
 	feed_until "$DATA" 'redoahead: .*moves again'
 	finish_recovery

@@ -302,6 +302,20 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
+# Lost otherwise: a third of the CPU time that a block costs.
+@test "references of a trickle gather while redo is far from them, and only then" {
+	local far near
+	start --
+	relation base/5/16384 2000
+	produce --count 6000 --rate 20000 --blocks 2000 --lsn-step 100000
+	far=$(stat_field batches)
+	produce --count 6000 --rate 20000 --blocks 2000
+	wait_for sessions_ended 2
+	near=$(stat_field batches)
+	echo "batches: far $far, near $near"
+	[ $((far * 2)) -lt "$near" ]
+}
+
 @test "segments, forks, tablespaces, global and SLRU files are found" {
 	local spc=$work/spc
 	mkdir -p "$spc/PG_18_202506291/5"

@@ -48,6 +48,7 @@ struct settings
 	uint64_t	count;			/* references to emit */
 	uint64_t	rate;			/* references per second, 0: as fast as it goes */
 	uint64_t	replay;			/* replay_lsn to publish */
+	uint64_t	lsn_step;		/* between two references, bytes of WAL */
 	uint64_t	seed;			/* of the random numbers */
 	bool		sequential;		/* consecutive blocks, not random ones */
 	bool		garbage;		/* references of random bytes */
@@ -60,7 +61,7 @@ enum
 {
 	KEY_ID = 256, KEY_VERSION, KEY_SERVER, KEY_BLOCK_SIZE, KEY_SEGMENT, KEY_CAPACITY,
 	KEY_TABLESPACE_DIR, KEY_SPC, KEY_DB, KEY_REL, KEY_RELS, KEY_FORK, KEY_KIND, KEY_BLOCKS,
-	KEY_FIRST, KEY_COUNT, KEY_RATE, KEY_REPLAY, KEY_SEED, KEY_SEQUENTIAL, KEY_GARBAGE,
+	KEY_FIRST, KEY_COUNT, KEY_RATE, KEY_REPLAY, KEY_LSN_STEP, KEY_SEED, KEY_SEQUENTIAL, KEY_GARBAGE,
 	KEY_NO_WAIT, KEY_HOLD, KEY_FAULT
 };
 
@@ -84,7 +85,8 @@ static const struct argp_option options[] = {
 	{"first-block", KEY_FIRST, "N", 0, "the first of them", 0},
 	{"count", KEY_COUNT, "N", 0, "references to emit", 0},
 	{"rate", KEY_RATE, "N", 0, "references per second", 0},
-	{"replay-lsn", KEY_REPLAY, "N", 0, "replay position to publish (LSNs are 1000 + index)", 0},
+	{"replay-lsn", KEY_REPLAY, "N", 0, "replay position to publish (LSNs are 1000 + index * step)", 0},
+	{"lsn-step", KEY_LSN_STEP, "BYTES", 0, "WAL between two references (default: 1)", 0},
 	{"seed", KEY_SEED, "N", 0, "seed of the random numbers", 0},
 	{"sequential", KEY_SEQUENTIAL, NULL, 0, "consecutive blocks", 0},
 	{"garbage", KEY_GARBAGE, NULL, 0, "references of random bytes", 0},
@@ -125,6 +127,7 @@ parse_option(int key, char *value, struct argp_state *state)
 		case KEY_COUNT: s->count = number; break;
 		case KEY_RATE: s->rate = number; break;
 		case KEY_REPLAY: s->replay = number; break;
+		case KEY_LSN_STEP: s->lsn_step = number; break;
 		case KEY_SEED: s->seed = number; break;
 		case KEY_SEQUENTIAL: s->sequential = true; break;
 		case KEY_GARBAGE: s->garbage = true; break;
@@ -312,7 +315,7 @@ make_ref(const struct settings *s, uint64_t index, uint64_t *random, struct redo
 		return;
 	}
 	memset(ref, 0, sizeof(*ref));
-	ref->lsn = 1000 + index;
+	ref->lsn = 1000 + index * s->lsn_step;
 	ref->spc = s->spc;
 	ref->db = s->db;
 	ref->rel = s->rel + (uint32_t) (number / s->blocks % s->rels);
@@ -397,7 +400,7 @@ main(int argc, char **argv)
 	struct settings s = {
 		.version = REDOAHEAD_ABI_VERSION,.server_version = 180006,.block_size = 8192,
 		.segment_blocks = 131072,.capacity = 65536,.tablespace_dir = "PG_18_202506291",
-		.spc = 1663,.db = 5,.rel = 16384,.rels = 1,.blocks = 1000,.seed = 88172645463325252ULL,
+		.spc = 1663,.db = 5,.rel = 16384,.rels = 1,.blocks = 1000,.lsn_step = 1,.seed = 88172645463325252ULL,
 	};
 	char		socket_path[4096];
 	struct redoahead_reply reply = {0};
