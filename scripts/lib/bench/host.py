@@ -192,7 +192,7 @@ def cached_pages(path):
             raise HostError(f'mincore of {path}: {os.strerror(ctypes.get_errno())}')
     finally:
         libc.munmap(address, size)
-    return sum(byte & 1 for byte in residency.raw[:-1])
+    return sum(byte & 1 for byte in residency.raw)
 
 
 def warm(directory):
