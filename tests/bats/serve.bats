@@ -23,6 +23,7 @@ teardown() {
 		kill -KILL "$daemon" 2>/dev/null || true
 		wait "$daemon" 2>/dev/null || true
 	fi
+	! mountpoint -q "$pgdata/base/5" || umount "$pgdata/base/5"
 	rm -rf "$work"
 }
 
@@ -441,6 +442,29 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	run "$tools/without_io_uring" EPERM "$redoahead" serve -D "$pgdata" --backend io_uring
 	[ "$status" -eq 1 ]
 	[[ $output == *kernel.io_uring_disabled* ]]
+}
+
+# Lost otherwise: everything, on the file systems that containers have.
+@test "where a read that may not wait is refused, it reads all the same" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	mkdir "$work"/{lower,upper,scratch}
+	mount -t overlay -o "lowerdir=$work/lower,upperdir=$work/upper,workdir=$work/scratch" \
+		overlay "$pgdata/base/5" || skip "the kernel has no overlay file system"
+	local i
+	for i in {0..99}; do relation base/5/$((20000 + i)) 1; done
+	start --
+	produce --rel 20000 --rels 100 --blocks 1 --count 100 --sequential
+	[ "$(field blocks_read)" = 100 ]
+	[ "$(grep -c 'does not start reads that may not wait' "$work/log")" = 1 ]
+	PYTHONPATH=$top/scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$pgdata"/base/5/20* <<-'EOF'
+	import sys
+	from bench import host
+
+	assert len(sys.argv) == 101, sys.argv
+	for path in sys.argv[1:]:
+	    assert host.cached_pages(path) * 4096 == 8192, path
+	EOF
+	stop
 }
 
 @test "files of a dropped relation are closed while recovery goes on" {
