@@ -229,11 +229,15 @@ time_reads() {				# DEVICE
 	nothing_left
 }
 
-# Lost otherwise: down would wait for ever for a model that does not answer.
+# Lost otherwise: status and down would wait for ever for a model that does not
+# answer.
 @test "a stopped model can be taken down" {
 	need_disks
 	up --disks 2 --size 1G
 	kill -STOP "$(field pid)"
+	run timeout 30 "$disklab" status
+	[ "$status" -eq 1 ]
+	[[ $output == broken:* ]]
 	timeout 60 "$disklab" down
 	nothing_left
 }
