@@ -75,6 +75,7 @@ typedef struct PendingRef
 {
 	XLogRecPtr	lsn;			/* start of its record */
 	uint32		slot;			/* index into the memory's slots */
+	Buffer		buffer;			/* where the block is, if known at decoding */
 	uint8		block_id;		/* which block reference of the record */
 	bool		emitted;		/* the daemon was asked to read it */
 } PendingRef;
@@ -179,7 +180,7 @@ enqueue(XLogRecPtr lsn, const SeenSlot *slot, int block_id, bool emitted)
 
 	pending[pending_head++ & pending_mask] = (PendingRef)
 	{
-		.lsn = lsn,.slot = slot - seen.slots,
+		.lsn = lsn,.slot = slot - seen.slots,.buffer = slot->buffer,
 			.block_id = block_id,.emitted = emitted
 	};
 }
@@ -369,8 +370,9 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	{
 		BufferTag	tag = tag_of(&key);
 
+		/* As long as buffers are free, none has been taken from a block. */
 		if (!found || slot->buffer == InvalidBuffer ||
-			!still_in(slot->buffer, &tag))
+			(!have_free_buffer() && !still_in(slot->buffer, &tag)))
 			slot->buffer = look_up(&tag);
 
 		if (slot->buffer != InvalidBuffer)
@@ -413,8 +415,12 @@ warm_cpu_cache(uint32 position)
 	if (pending_head - position <= SLOT_DISTANCE)
 		return;
 
-	__builtin_prefetch(&seen.slots[far->slot]);
-	buffer = seen.slots[near->slot].buffer;
+	/* What was not known when it was decoded, redo may have found since. */
+	if (far->buffer == InvalidBuffer)
+		__builtin_prefetch(&seen.slots[far->slot]);
+	buffer = near->buffer;
+	if (buffer == InvalidBuffer)
+		buffer = seen.slots[near->slot].buffer;
 	if (buffer != InvalidBuffer)
 	{
 		const char *page = BufferGetBlock(buffer);
@@ -465,6 +471,7 @@ sink_replaying(DecodedXLogRecord *record)
 			block->prefetch_buffer = slot->buffer;
 			redoahead_counters.buffers_found++;
 		}
+		ref->buffer = block->prefetch_buffer;
 	}
 	pending_replaying = i;
 
@@ -485,7 +492,9 @@ sink_replayed(const DecodedXLogRecord *record)
 		const DecodedBkpBlock *block = &record->blocks[ref->block_id];
 		SeenSlot   *slot = &seen.slots[ref->slot];
 
-		if (block->prefetch_buffer != InvalidBuffer && slot_is_for(slot, block))
+		/* The slot is far away in memory: look only if it may be wrong. */
+		if (block->prefetch_buffer != ref->buffer &&
+			block->prefetch_buffer != InvalidBuffer && slot_is_for(slot, block))
 			slot->buffer = block->prefetch_buffer;
 		prefault__used(block->prefetch_buffer);
 	}
