@@ -20,8 +20,19 @@
 /* A request answered this much after its time is late. */
 #define LATE		((uint64_t) MILLISECOND)
 
-/* A healthy model is late, or waits for the backing file, in at most so many cases. */
-#define LATE_SHARE	0.01
+/*
+ * A healthy model adds at most this part to what the requests should take, and
+ * waits for the backing file in at most so many cases.
+ */
+#define LATE_SHARE		0.05
+#define LATE_ALLOWANCE	(10 * MILLISECOND)	/* for runs of a few requests, ns */
+#define SLOW_SHARE		0.01
+
+/*
+ * New requests may stay unseen for this long while they cannot start anyway,
+ * ns.  More would show in writes, which a drive confirms while it is busy.
+ */
+#define UNDISTURBED		((uint64_t) (0.5 * MILLISECOND))
 
 struct array
 {
@@ -175,7 +186,12 @@ reap_models(struct array *array)
 			uint64_t	late = now - request->done;
 
 			array->health.modelled++;
-			array->health.late += late > LATE;
+			array->health.response_total += request->done - request->arrived;
+			if (late > LATE)
+			{
+				array->health.late++;
+				array->health.late_total += late;
+			}
 			if (late > array->health.late_max)
 				array->health.late_max = late;
 			array->health.backing_slow += !transfer->moved;
@@ -194,24 +210,37 @@ array__advance(struct array *array)
 	reap_models(array);
 }
 
-/* How long array__advance need not be called unless its descriptor is readable, ns. */
+/*
+ * How long array__advance need not be called unless its descriptor is readable
+ * or a request comes, ns.  If *undisturbed is set, not even then: all disks are
+ * busy until that time, so that it is enough to start new requests then.  To
+ * wake up for each of them costs more CPU time than all the rest.
+ */
 uint64_t
-array__wait_ns(const struct array *array)
+array__wait_ns(const struct array *array, bool *undisturbed)
 {
 	uint64_t	due = NEVER;
+	uint64_t	busy_until = NEVER;
+	uint64_t	wait;
 	uint64_t	now;
 
 	for (unsigned i = 0; i < array->settings.disks; i++)
 	{
 		uint64_t	disk_due = disk__due(array->disks[i]);
+		uint64_t	disk_busy = disk__busy_until(array->disks[i]);
 
 		if (disk_due < due)
 			due = disk_due;
+		if (disk_busy < busy_until)
+			busy_until = disk_busy;
 	}
+	*undisturbed = false;
 	if (due == NEVER)
 		return NEVER;
 	now = now_ns();
-	return due > now ? due - now : 0;
+	wait = due > now ? due - now : 0;
+	*undisturbed = array->phase == ARRAY_RUNNING && busy_until >= due && wait < UNDISTURBED;
+	return wait;
 }
 
 /* Change the phase; a run starts with cold drives and counters at zero. */
@@ -243,9 +272,10 @@ char *
 array__describe(const struct array *array)
 {
 	const struct array_health *health = &array->health;
-	double		tolerated = (double) health->modelled * LATE_SHARE;
-	bool		healthy = (double) health->late <= tolerated &&
-		(double) health->backing_slow <= tolerated;
+	bool		healthy =
+		(double) health->late_total <=
+		(double) health->response_total * LATE_SHARE + LATE_ALLOWANCE &&
+		(double) health->backing_slow <= (double) health->modelled * SLOW_SHARE;
 	char	   *text = NULL;
 	size_t		length;
 	FILE	   *out = open_memstream(&text, &length);
@@ -258,9 +288,11 @@ array__describe(const struct array *array)
 			array->settings.disks, array->settings.disk_bytes);
 	fprintf(out, "  \"seconds\": %.3f, \"cpu_seconds\": %.3f,\n",
 			(double) (now_ns() - array->reset_at) / 1e9, cpu_seconds() - array->reset_cpu);
-	fprintf(out, "  \"requests\": %lu, \"late\": %lu, \"late_max_seconds\": %.6f, "
+	fprintf(out, "  \"requests\": %lu, \"response_seconds\": %.6f, \"late\": %lu, "
+			"\"late_seconds\": %.6f, \"late_max_seconds\": %.6f, "
 			"\"backing_slow\": %lu, \"healthy\": %s,\n  \"disk\": [\n",
-			health->modelled, health->late, (double) health->late_max / 1e9,
+			health->modelled, (double) health->response_total / 1e9, health->late,
+			(double) health->late_total / 1e9, (double) health->late_max / 1e9,
 			health->backing_slow, healthy ? "true" : "false");
 	for (unsigned i = 0; i < array->settings.disks; i++)
 	{

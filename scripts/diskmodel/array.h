@@ -25,6 +25,8 @@ struct array_health
 	uint64_t	modelled;		/* requests whose time the model decided */
 	uint64_t	late;			/* of those, answered over 1 ms after that time */
 	uint64_t	late_max;		/* the latest of them, ns */
+	uint64_t	late_total;		/* how late they were together, ns */
+	uint64_t	response_total; /* what the model wanted all requests to take, ns */
 	uint64_t	backing_slow;	/* requests whose data was later than the model allowed */
 };
 
@@ -59,7 +61,7 @@ void		array__destroy(struct array *array);
 int			array__poll_fd(const struct array *array);
 void		array__start(struct array *array, struct transfer *transfer);
 void		array__advance(struct array *array);
-uint64_t	array__wait_ns(const struct array *array);
+uint64_t	array__wait_ns(const struct array *array, bool *undisturbed);
 void		array__set_phase(struct array *array, enum array_phase phase);
 char	   *array__describe(const struct array *array);
 

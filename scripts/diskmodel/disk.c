@@ -62,6 +62,14 @@ disk__due(const struct disk *disk)
 	return disk->kind == DISK_HDD ? spindle__due(&disk->spindle) : volume__due(&disk->volume);
 }
 
+/* Before when does no request start that has not been submitted yet? */
+uint64_t
+disk__busy_until(const struct disk *disk)
+{
+	return disk->kind == DISK_HDD ?
+		spindle__busy_until(&disk->spindle) : volume__busy_until(&disk->volume);
+}
+
 /* Take back one request that is done by now, or NULL. */
 struct request *
 disk__take(struct disk *disk, uint64_t now)

@@ -40,6 +40,7 @@ int			disk__create(struct disk **disk, enum disk_kind kind, uint64_t bytes, unsi
 void		disk__destroy(struct disk *disk);
 void		disk__submit(struct disk *disk, struct request *request, uint64_t now);
 uint64_t	disk__due(const struct disk *disk);
+uint64_t	disk__busy_until(const struct disk *disk);
 struct request *disk__take(struct disk *disk, uint64_t now);
 void		disk__reset(struct disk *disk);
 const struct disk_counters *disk__counters(const struct disk *disk);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "buffers.h"
@@ -422,34 +423,31 @@ serve(struct fuse_session *session)
 	int			fuse_fd = fuse_session_fd(session);
 	int			poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	struct fuse_buf buffer = {0};
-	struct epoll_event requests = {.events = EPOLLIN,.data.fd = fuse_fd};
-	struct epoll_event backing = {.events = EPOLLIN,.data.fd = array__poll_fd(front.array)};
+	struct epoll_event event = {.events = EPOLLIN};
 	int			err = 0;
 
 	if (poll_fd < 0)
 		return -errno;
 	if (fcntl(fuse_fd, F_SETFL, O_NONBLOCK | fcntl(fuse_fd, F_GETFL)) != 0 ||
-		epoll_ctl(poll_fd, EPOLL_CTL_ADD, requests.data.fd, &requests) != 0 ||
-		epoll_ctl(poll_fd, EPOLL_CTL_ADD, backing.data.fd, &backing) != 0)
+		epoll_ctl(poll_fd, EPOLL_CTL_ADD, fuse_fd, &event) != 0 ||
+		epoll_ctl(poll_fd, EPOLL_CTL_ADD, array__poll_fd(front.array), &event) != 0)
 		err = -errno;
 
 	while (err == 0 && !fuse_session_exited(session))
 	{
-		uint64_t	wait = array__wait_ns(front.array);
+		bool		undisturbed;
+		uint64_t	wait = array__wait_ns(front.array, &undisturbed);
 		struct timespec timeout = {0};
-		struct epoll_event events[2];
-		int			count;
 
 		if (wait >= LONGEST_WAIT)
 			timeout.tv_sec = 1;
 		else
 			timeout.tv_nsec = (long) wait;
-		count = epoll_pwait2(poll_fd, events, 2, &timeout, NULL);
-		if (count < 0 && errno != EINTR)
+		if (undisturbed)
+			nanosleep(&timeout, NULL);
+		else if (epoll_pwait2(poll_fd, &event, 1, &timeout, NULL) < 0 && errno != EINTR)
 			err = -errno;
-		for (int i = 0; i < count; i++)
-			if (events[i].data.fd == fuse_fd)
-				take_requests(session, &buffer);
+		take_requests(session, &buffer);
 		array__advance(front.array);
 	}
 	free(buffer.mem);

@@ -277,6 +277,12 @@ spindle__due(const struct spindle *spindle)
 	return spindle->work == SPINDLE_IDLE ? NEVER : spindle->free_at;
 }
 
+uint64_t
+spindle__busy_until(const struct spindle *spindle)
+{
+	return spindle->work == SPINDLE_IDLE ? 0 : spindle->free_at;
+}
+
 struct request *
 spindle__take(struct spindle *spindle, uint64_t now)
 {

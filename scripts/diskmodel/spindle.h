@@ -50,6 +50,7 @@ void		spindle__init(struct spindle *spindle, struct disk_counters *counters,
 						  uint64_t bytes, double phase);
 void		spindle__submit(struct spindle *spindle, struct request *request, uint64_t now);
 uint64_t	spindle__due(const struct spindle *spindle);
+uint64_t	spindle__busy_until(const struct spindle *spindle);
 struct request *spindle__take(struct spindle *spindle, uint64_t now);
 void		spindle__reset(struct spindle *spindle);
 

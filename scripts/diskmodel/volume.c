@@ -38,6 +38,12 @@ volume__due(const struct volume *volume)
 	return volume->queue.first != NULL ? volume->queue.first->done : NEVER;
 }
 
+uint64_t
+volume__busy_until(const struct volume *volume)
+{
+	return volume->next_slot;
+}
+
 struct request *
 volume__take(struct volume *volume, uint64_t now)
 {

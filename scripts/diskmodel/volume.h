@@ -19,6 +19,7 @@ struct volume
 
 void		volume__submit(struct volume *volume, struct request *request, uint64_t now);
 uint64_t	volume__due(const struct volume *volume);
+uint64_t	volume__busy_until(const struct volume *volume);
 struct request *volume__take(struct volume *volume, uint64_t now);
 
 #endif							/* DISKMODEL_VOLUME_H */
