@@ -24,10 +24,10 @@ struct array_health
 {
 	uint64_t	modelled;		/* requests whose time the model decided */
 	uint64_t	late;			/* of those, answered over 1 ms after that time */
+	uint64_t	backing_slow;	/* of the late ones, those that waited for their data */
 	uint64_t	late_max;		/* the latest of them, ns */
 	uint64_t	late_total;		/* how late they were together, ns */
 	uint64_t	response_total; /* what the model wanted all requests to take, ns */
-	uint64_t	backing_slow;	/* requests whose data was later than the model allowed */
 };
 
 struct array;
