@@ -29,7 +29,7 @@
  * New requests may stay unseen for this long while they cannot start anyway,
  * ns.  More would show in writes, which a drive confirms while it is busy.
  */
-#define UNDISTURBED		((uint64_t) (0.5 * MILLISECOND))
+#define UNDISTURBED		((uint64_t) (1.0 * MILLISECOND))
 
 struct array
 {
