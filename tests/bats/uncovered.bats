@@ -48,5 +48,6 @@ sys.exit(None if eval(sys.argv[2]) else json.dumps(report, indent=1))' "$report"
 
 @test "hardly a block is fetched in vain" {
 	holds "files['all']['unneeded'] <= 0.02 * files['all']['fetched']"
-	holds "sum(f['unneeded'] for kind, f in files.items() if kind.startswith('pg_')) == 0"
+	# The last page of an SLRU may have been created before the daemon was there.
+	holds "all(f['unneeded'] <= 1 for kind, f in files.items() if kind.startswith('pg_'))"
 }
