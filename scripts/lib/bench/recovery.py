@@ -187,33 +187,53 @@ def costs_of(run):
 
 
 def recover(image, config, builds, program, place, progress=lambda seconds, lsn: None,
-            stop_mode='immediate'):
+            pristine=False):
     """Recover a fresh copy of an image in place/data; returns what was measured.
 
-    The copy is left behind, shut down in stop_mode.  A recovery in which the
+    The copy is left behind.  A pristine one is shut down cleanly, as redo left
+    it: the first session of a server already prunes pages of the catalogs, or
+    does not, as chance has it.  How many blocks redo read is not known then,
+    nor is the coverage, until count_blocks is called.  A recovery in which the
     machine was suspended is repeated; the result says how often that was.
     """
     for attempt in range(ATTEMPTS):
         try:
-            run = recover_once(image, config, builds, program, place, progress, stop_mode)
+            run = recover_once(image, config, builds, program, place, progress, pristine)
             return {**run, 'suspended_attempts': attempt}
         except Suspended:
             if attempt == ATTEMPTS - 1:
                 raise
 
 
-def recover_once(image, config, builds, program, place, progress, stop_mode):
+def recover_once(image, config, builds, program, place, progress, pristine):
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(image.directory, directory)
     cache = (host.warm if config.warm else host.chill)(directory)
     if not config.daemon:
-        return run_server(image, config, builds, place, cache, None, progress, stop_mode)
+        return run_server(image, config, builds, place, cache, None, progress, pristine)
     with Daemon(program, directory, os.path.join(place, 'stats.json'),
                 os.path.join(place, 'daemon.log')) as daemon:
-        return run_server(image, config, builds, place, cache, daemon, progress, stop_mode)
+        return run_server(image, config, builds, place, cache, daemon, progress, pristine)
 
 
-def run_server(image, config, builds, place, cache, daemon, progress, stop_mode):
+def count_blocks(run, image, config, builds, place, directory):
+    """Fill in what a pristine recovery left open, from the statistics that its server kept."""
+    settings = {**RECOVERING, **image.workload.settings, **config.settings}
+    with postgres.Server(builds[config.build], directory, settings, place,
+                         os.path.join(place, 'server.log')) as server:
+        server.wait_ready()
+        run['blocks_read'] = blocks_read_by_redo(server)
+    add_shares(run)
+
+
+def add_shares(run):
+    """Fill in what follows from how many blocks redo read."""
+    if 'daemon' in run:
+        run['coverage'] = coverage_of(run)
+        run.update(costs_of(run))
+
+
+def run_server(image, config, builds, place, cache, daemon, progress, pristine):
     directory = os.path.join(place, 'data')
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
     accidents = []
@@ -233,8 +253,9 @@ def run_server(image, config, builds, place, cache, daemon, progress, stop_mode)
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']
         server.wait_ready()
-        run['blocks_read'] = blocks_read_by_redo(server)
-        server.stop(stop_mode)
+        if not pristine:
+            run['blocks_read'] = blocks_read_by_redo(server)
+        server.stop('fast' if pristine else 'immediate')
     if run['attached'] != config.daemon:
         raise RunRejected(f'{config.name}: the startup process '
                           f'{"attached" if run["attached"] else "did not attach"} to a daemon; '
@@ -250,6 +271,6 @@ def run_server(image, config, builds, place, cache, daemon, progress, stop_mode)
             os.kill(daemon.pid, signal.SIGCONT)
     if daemon:
         run['daemon'] = daemon.stats()
-        run['coverage'] = coverage_of(run)
-        run.update(costs_of(run))
+    if not pristine:
+        add_shares(run)
     return run
