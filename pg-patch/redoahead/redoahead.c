@@ -75,7 +75,7 @@ typedef struct PendingRef
 {
 	XLogRecPtr	lsn;			/* start of its record */
 	uint32		slot;			/* index into the memory's slots */
-	Buffer		buffer;			/* where the block is, if known at decoding */
+	Buffer		buffer;			/* where it was when decoded; then, what redo was told */
 	uint8		block_id;		/* which block reference of the record */
 	bool		emitted;		/* the daemon was asked to read it */
 } PendingRef;

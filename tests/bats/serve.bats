@@ -303,7 +303,7 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
-# Lost otherwise: a third of the CPU time that a block costs.
+# Lost otherwise: CPU time, of which small batches cost more for each block.
 @test "references of a trickle gather while redo is far from them, and only then" {
 	local far near
 	start --

@@ -86,9 +86,6 @@ def make(home, workload, build, say):
     with server() as running:
         running.wait_ready()
         workload.prepare(running, workload)
-        # Leave nothing to prune: a session after recovery would do it or not,
-        # and recovered clusters would differ in pages of the catalogs.
-        running.sql('VACUUM')
         running.sql('CHECKPOINT')
         say(f'{workload.name}: running the load')
         if not workload.from_base:

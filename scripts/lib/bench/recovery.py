@@ -144,11 +144,7 @@ def watch_redo(server, progress):
 
 
 def blocks_read_by_redo(server):
-    """Blocks that the startup process read: relations, and SLRU pages.
-
-    One session asks for both: two sessions that overlap see different horizons,
-    and would prune catalog pages in one recovery and not in another.
-    """
+    """Blocks that the startup process read: relations, and SLRU pages."""
     rows = server.sql("SELECT (SELECT coalesce(sum(read_bytes), 0) FROM pg_stat_io "
                       "WHERE backend_type = 'startup' AND object = 'relation'), "
                       '(SELECT coalesce(sum(blks_read), 0) FROM pg_stat_slru)')
