@@ -33,11 +33,12 @@ processes_in() {			# DIRECTORY
 	done
 }
 
+# Looks are counted, because time also passes while a virtual machine is suspended.
 wait_until() {				# WHAT COMMAND...
-	local what=$1 deadline=$((SECONDS + patience))
+	local what=$1 looks=$((patience * 40))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		if [ $SECONDS -ge $deadline ]; then
+		if [ $((looks -= 1)) -le 0 ]; then
 			echo "waited $patience s for $what" >&2
 			return 1
 		fi
