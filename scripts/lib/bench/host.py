@@ -4,8 +4,10 @@ Knows nothing of PostgreSQL.
 """
 import ctypes
 import ctypes.util
+import glob
 import os
 import platform
+import re
 import shutil
 import subprocess
 
@@ -51,9 +53,35 @@ def block_device(path):
     return os.path.realpath(sysfs) if os.path.exists(f'{sysfs}/stat') else None
 
 
+def devices_below(path):
+    """Directories in sysfs of the block devices whose reads serve path.
+
+    btrfs lies on devices of its own choice, and says on which.  An empty list
+    means that nothing is known.
+    """
+    sysfs = block_device(path)
+    if sysfs is not None:
+        return [sysfs]
+    device, _, kind = mount_of(path)
+    if kind == 'btrfs':
+        for members in glob.glob('/sys/fs/btrfs/*/devices'):
+            names = sorted(os.listdir(members), key=natural)
+            if os.path.basename(os.path.realpath(device)) in names:
+                return [os.path.realpath(f'{members}/{name}') for name in names]
+    return []
+
+
+def natural(name):
+    """Sorts loop2 before loop10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
+
+
 def device_text(path):
     """The device that holds path, for a report."""
-    sysfs = block_device(path)
+    below = devices_below(path)
+    if len(below) > 1:
+        return f'{mount_of(path)[2]} on ' + ', '.join(os.path.basename(each) for each in below)
+    sysfs = below[0] if below else None
     if sysfs is None:
         return mount_of(path)[0] + ' (no block device statistics)'
     disk = sysfs if os.path.exists(f'{sysfs}/queue') else os.path.dirname(sysfs)
@@ -92,13 +120,25 @@ def describe(directory, checkout):
 # ---------- devices and processes ----------
 
 def device_reads(path):
-    """Reads completed and bytes read so far by path's device, or None."""
-    sysfs = block_device(path)
-    if sysfs is None:
+    """Reads completed and bytes read so far by path's devices, or None."""
+    counters = [disk_counters(sysfs) for sysfs in devices_below(path)]
+    if not counters:
         return None
+    return {'requests': sum(each[0] for each in counters),
+            'bytes': sum(each[1] for each in counters)}
+
+
+def disk_counters(sysfs):
+    """Reads completed, and bytes read, so far by a block device."""
     with open(f'{sysfs}/stat', encoding='ascii') as file:
-        fields = [int(field) for field in file.read().split()]
-    return {'requests': fields[0], 'bytes': fields[2] * 512}
+        fields = file.read().split()
+    return int(fields[0]), int(fields[2]) * 512
+
+
+def disk_in_flight(sysfs):
+    """Reads that a block device is working on now."""
+    with open(f'{sysfs}/inflight', encoding='ascii') as file:
+        return int(file.read().split()[0])
 
 
 def process_cpu_seconds(pid):

@@ -11,6 +11,7 @@ back than its last checkpoint: from a crashed copy made before the load,
 together with all the WAL that was written since, as after restoring a
 snapshot of the data.
 """
+import dataclasses
 import json
 import os
 import struct
@@ -89,14 +90,14 @@ def make(home, workload, build, say):
         running.sql('CHECKPOINT')
         say(f'{workload.name}: running the load')
         if not workload.from_base:
-            workload.load(running, workload)
+            rate = workload.load(running, workload)
             end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
         running.stop('immediate')
     if workload.from_base:
         postgres.copy_cluster(directory, base)
         with server(wal_keep_size='100GB') as running:
             running.wait_ready()
-            workload.load(running, workload)
+            rate = workload.load(running, workload)
             end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
             running.stop('immediate')
         postgres.remove_tree(os.path.join(base, 'pg_wal'))
@@ -116,6 +117,7 @@ def make(home, workload, build, say):
         'end_lsn': end,
         'wal_bytes': postgres.parse_lsn(end) - postgres.parse_lsn(redo),
         'data_bytes': host.tree_size(directory),
+        'primary': dataclasses.asdict(rate) if rate else None,
     }
 
 

@@ -54,6 +54,15 @@ def as_owner():
     return arguments
 
 
+def become(how, arguments):
+    """Take the user out of arguments for subprocess; returns a command that becomes that user."""
+    if 'user' not in how:
+        return arguments
+    del how['extra_groups']
+    return ['setpriv', f'--reuid={how.pop("user")}', f'--regid={how.pop("group")}',
+            '--clear-groups', '--', *arguments]
+
+
 def make_directory(path):
     """Make a directory that belongs to that user, with what is above it."""
     os.makedirs(path, exist_ok=True)
@@ -105,12 +114,15 @@ class Process:
 
     started = []                # all of them, for whoever must end what is left
 
-    def __init__(self, arguments, log, as_user=as_owner):
+    def __init__(self, arguments, log, as_user=as_owner, limit=None):
         self.log = log          # path of its log file
         self.offset = 0         # bytes of the log that were looked at
+        how = as_user()
+        if limit:
+            arguments = limit.command(become(how, arguments))
         with open(log, 'wb') as output:
             self.child = subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT,
-                                          **as_user())
+                                          **how)
         Process.started.append(self)
         self.pid = self.child.pid
 
@@ -145,14 +157,16 @@ class Process:
 class Server(Process):
     """A running server on a data directory; ends when the `with` block does."""
 
-    def __init__(self, build, directory, settings, socket_directory, log):
+    def __init__(self, build, directory, settings, socket_directory, log, limit=None):
         self.build = build
         self.directory = directory
         self.socket_directory = socket_directory
+        self.unread = []        # lines of the log that nobody has asked for yet
         settings = {'listen_addresses': '', 'unix_socket_directories': socket_directory,
                     'log_line_prefix': '%m [%p] ', **settings}
         options = [word for name, value in settings.items() for word in ('-c', f'{name}={value}')]
-        super().__init__([build.program('postgres'), '-D', directory, *options], log)
+        super().__init__([build.program('postgres'), '-D', directory, *options], log,
+                         limit=limit)
 
     def __enter__(self):
         return self
@@ -167,9 +181,14 @@ class Server(Process):
             self.end(signal.SIGQUIT)
 
     def messages(self):
-        """New log lines as (pid, severity, text); raises if the server failed."""
+        """New log lines as (pid, severity, text); raises if the server failed.
+
+        Whoever stops in the middle finds the rest the next time.
+        """
         alive = self.running()
-        for line in self.lines():
+        self.unread += self.lines()
+        while self.unread:
+            line = self.unread.pop(0)
             match = LOG_LINE.search(line)
             if not match:
                 continue
@@ -210,11 +229,13 @@ def initialize(build, directory):
          '--no-locale', '-E', 'UTF8'])
 
 
-def copy_cluster(source, target):
+def copy_cluster(source, target, reflink='never'):
     """Copy a stopped data directory, replacing what is there.
 
-    WAL segments that nobody may write are linked, not copied; for others there
-    are no shared extents, so that all copies lie on the device in the same way.
+    WAL segments that nobody may write are linked, not copied.  For others there
+    are no shared extents, unless cp's reflink is `always`.  Either way all
+    copies of a directory lie on the device alike, and none is in the page cache
+    because another is.
     """
     remove_tree(target)
     make_directory(target)
@@ -223,10 +244,11 @@ def copy_cluster(source, target):
     sealed = [name for name in os.listdir(wal)
               if os.stat(os.path.join(wal, name)).st_mode & 0o777 == SEALED]
     copied = [name for name in os.listdir(source) if name != 'pg_wal']
-    run(['cp', '-a', '--reflink=never', '-t', target,
+    copy = ['cp', '-a', f'--reflink={reflink}', '-t']
+    run([*copy, target,
          *(os.path.join(source, name) for name in copied)])
     make_directory(os.path.join(target, 'pg_wal'))
-    run(['cp', '-a', '--reflink=never', '-t', os.path.join(target, 'pg_wal'),
+    run([*copy, os.path.join(target, 'pg_wal'),
          *(os.path.join(wal, name) for name in os.listdir(wal) if name not in sealed)])
     for name in sealed:
         os.link(os.path.join(wal, name), os.path.join(target, 'pg_wal', name))

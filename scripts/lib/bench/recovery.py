@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import time
+from dataclasses import dataclass
 
 from . import host, postgres
 
@@ -51,15 +52,25 @@ class Suspended(RunRejected):
     """Nothing ran for a while in the middle of redo: the time says nothing."""
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """What is around a recovery, whatever its configuration is."""
+    directory: str = None       # where the copy is made, if not in place/data
+    copy: object = postgres.copy_cluster    # function(source, target)
+    limit: object = None        # cgroup.MemoryLimit of server and daemon
+    timeline: str = None        # file for the daemon's timeline
+
+
 class Daemon(postgres.Process):
     """A redoahead daemon that serves a data directory."""
 
-    def __init__(self, program, directory, stats, log):
+    def __init__(self, program, directory, stats, log, conditions=Conditions()):
         self.stats_path = stats
+        more = ['--timeline', conditions.timeline] if conditions.timeline else []
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot look.
-        super().__init__([program, 'serve', '-D', directory, '--stats', stats], log,
-                         as_user=postgres.as_self)
+        super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more], log,
+                         as_user=postgres.as_self, limit=conditions.limit)
         socket = os.path.join(directory, SOCKET)
         end = time.monotonic() + 10
         while not os.path.exists(socket):
@@ -163,6 +174,14 @@ def wal_bytes_cached(image):
                                             for name in segments)
 
 
+def wal_bytes_read(image, config, limit):
+    """WAL that redo has read from the device, bytes."""
+    if config.warm:
+        return 0
+    # Where memory is short, what was read first has left the cache.
+    return image.facts['wal_bytes'] if limit else wal_bytes_cached(image)
+
+
 def coverage_of(run):
     """Part of redo's blocks that it did not have to fetch itself, or None."""
     wanted = run['blocks_read'] * BLOCK
@@ -183,10 +202,10 @@ def costs_of(run):
 
 
 def recover(image, config, builds, program, place, progress=lambda seconds, lsn: None,
-            pristine=False):
-    """Recover a fresh copy of an image in place/data; returns what was measured.
+            pristine=False, conditions=Conditions()):
+    """Recover a fresh copy of an image; returns what was measured.
 
-    The copy is left behind.  A pristine one is shut down cleanly, as redo left
+    The copy is left behind in place/data, or where the conditions say.  A pristine one is shut down cleanly, as redo left
     it: the first session of a server already prunes pages of the catalogs, or
     does not, as chance has it.  How many blocks redo read is not known then,
     nor is the coverage, until count_blocks is called.  A recovery in which the
@@ -194,22 +213,27 @@ def recover(image, config, builds, program, place, progress=lambda seconds, lsn:
     """
     for attempt in range(ATTEMPTS):
         try:
-            run = recover_once(image, config, builds, program, place, progress, pristine)
+            run = recover_once(image, config, builds, program, place, progress, pristine,
+                               conditions)
             return {**run, 'suspended_attempts': attempt}
         except Suspended:
             if attempt == ATTEMPTS - 1:
                 raise
 
 
-def recover_once(image, config, builds, program, place, progress, pristine):
-    directory = os.path.join(place, 'data')
-    postgres.copy_cluster(image.directory, directory)
+def recover_once(image, config, builds, program, place, progress, pristine, conditions):
+    directory = conditions.directory or os.path.join(place, 'data')
+    conditions.copy(image.directory, directory)
     cache = (host.warm if config.warm else host.chill)(directory)
+
+    def run(daemon):
+        return run_server(image, config, builds, place, directory, cache, daemon, progress,
+                          pristine, conditions.limit)
     if not config.daemon:
-        return run_server(image, config, builds, place, cache, None, progress, pristine)
+        return run(None)
     with Daemon(program, directory, os.path.join(place, 'stats.json'),
-                os.path.join(place, 'daemon.log')) as daemon:
-        return run_server(image, config, builds, place, cache, daemon, progress, pristine)
+                os.path.join(place, 'daemon.log'), conditions) as daemon:
+        return run(daemon)
 
 
 def count_blocks(run, image, config, builds, place, directory):
@@ -229,26 +253,29 @@ def add_shares(run):
         run.update(costs_of(run))
 
 
-def run_server(image, config, builds, place, cache, daemon, progress, pristine):
-    directory = os.path.join(place, 'data')
+def run_server(image, config, builds, place, directory, cache, daemon, progress, pristine, limit):
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
     accidents = []
     if config.accidents:
         progress = with_accidents(progress, image, config.accidents, daemon, accidents)
     device_before = host.device_reads(directory)
+    start = time.monotonic()
     with postgres.Server(builds[config.build], directory, settings, place,
-                         os.path.join(place, 'server.log')) as server:
+                         os.path.join(place, 'server.log'), limit) as server:
         run = {'workload': image.workload.name, 'config': config.name, 'cache': cache}
         run.update(watch_redo(server, progress))
         device_after = host.device_reads(directory)
         if daemon:
             run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
             run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
-        run['wal_device_bytes'] = 0 if config.warm else wal_bytes_cached(image)
+        run['wal_device_bytes'] = wal_bytes_read(image, config, limit)
         if device_before:
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']
         server.wait_ready()
+        run['ready_seconds'] = round(time.monotonic() - start, 2)
+        if limit:
+            run['memory'] = limit.facts()
         if not pristine:
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')

@@ -27,8 +27,8 @@ COSTS = (
 )
 
 
-def medians(runs):
-    """{workload: {config: {measure: median}}} of raw runs."""
+def medians(runs, more=()):
+    """{workload: {config: {measure: median}}} of raw runs; more names further measures."""
     result = {}
     for workload in dict.fromkeys(run['workload'] for run in runs):
         result[workload] = {}
@@ -36,7 +36,7 @@ def medians(runs):
         for config in dict.fromkeys(run['config'] for run in ours):
             rows = [run for run in ours if run['config'] == config]
             values = {name: [row[name] for row in rows if row.get(name) is not None]
-                      for name, _, _ in COLUMNS + COSTS}
+                      for name in (*(name for name, _, _ in COLUMNS + COSTS), *more)}
             result[workload][config] = {name: statistics.median(found)
                                         for name, found in values.items() if found}
             result[workload][config]['runs'] = len(rows)

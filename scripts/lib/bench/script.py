@@ -42,6 +42,11 @@ def work_place(root, name):
             postgres.remove_tree(place)
 
 
+def maybe(wanted, make):
+    """make(wanted) for a `with` block, or None in its place if nothing is wanted."""
+    return make(wanted) if wanted else contextlib.nullcontext()
+
+
 def find_daemon():
     if not os.access(DAEMON, os.X_OK):
         raise postgres.PostgresError(f'{DAEMON} is missing; run make')
@@ -83,14 +88,21 @@ class Progress:
         self.last = time.monotonic()
         print(self.stamp(text), file=sys.stderr, flush=True)
 
-    def of_redo(self, label, image):
-        """A progress function for recovery.recover."""
+    def of_redo(self, label, image, left=None):
+        """A progress function for recovery.recover.
+
+        left is a function(part of the WAL that is done, seconds of redo) that
+        returns how long all will take from here, in words.
+        """
         total = image.end_lsn - image.redo_lsn
 
         def show(seconds, lsn):
             done = 0 if lsn is None else (lsn - image.redo_lsn) / total
+            done = min(1, max(0, done))
             at = '' if lsn is None else f'  at {lsn >> 32:X}/{lsn & 0xFFFFFFFF:08X}'
-            self.update(f'{label}: redo {min(1, max(0, done)):4.0%} after {seconds:5.1f} s{at}')
+            if left:
+                at = f'; {left(done, seconds)}'
+            self.update(f'{label}: redo {done:4.0%} after {seconds:5.1f} s{at}')
         return show
 
 

@@ -4,7 +4,8 @@ A workload fills a new cluster (prepare), a checkpoint follows, and from there
 on the load writes the WAL that recovery will replay.  How the cluster is kept
 and crashed is not known here.
 """
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 CLIENTS = 8                     # sessions of a load
 
@@ -18,23 +19,37 @@ class Workload:
     amount: int                 # transactions, or bytes of WAL, of the load
     settings: dict              # server settings of load and recovery
     prepare: object             # function(server, workload)
-    load: object                # function(server, workload)
+    load: object                # function(server, workload); returns a Rate, or None
     from_base: bool = False     # replay from a copy made before the load
+    details: dict = field(default_factory=dict)     # what else the load depends on
 
     def parameters(self):
         """What an image depends on, beside the server's version."""
         return {'scale': self.scale, 'amount': self.amount, 'clients': CLIENTS,
-                'settings': self.settings}
+                'settings': self.settings, **self.details}
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast the primary was while it wrote the WAL."""
+    transactions: int           # that were done
+    seconds: float              # that they took
+
+    def __add__(self, other):
+        return Rate(self.transactions + other.transactions, self.seconds + other.seconds)
 
 
 def pgbench(server, *arguments):
     from . import postgres
-    postgres.run([server.build.program('pgbench'), '-h', server.socket_directory, *arguments])
+    return postgres.run([server.build.program('pgbench'), '-h', server.socket_directory,
+                         *arguments])
 
 
-def run_transactions(server, transactions, *script):
-    pgbench(server, '-n', '-M', 'prepared', '-c', str(CLIENTS), '-j', '2', '--random-seed=1',
-            '-t', str(transactions // CLIENTS), *script)
+def run_transactions(server, transactions, *script, clients=CLIENTS, seed=1):
+    text = pgbench(server, '-n', '-M', 'prepared', '-c', str(clients), '-j', '2',
+                   f'--random-seed={seed}', '-t', str(transactions // clients), *script)
+    done = int(re.search(r'actually processed: (\d+)', text)[1])
+    return Rate(done, done / float(re.search(r'^tps = ([\d.]+)', text, re.MULTILINE)[1]))
 
 
 def prepare_pgbench(server, workload):
@@ -42,13 +57,13 @@ def prepare_pgbench(server, workload):
 
 
 def load_simple_update(server, workload):
-    run_transactions(server, workload.amount, '-N')
+    return run_transactions(server, workload.amount, '-N')
 
 
 def load_two_halves(server, workload):
-    run_transactions(server, workload.amount // 2, '-N')
+    first = run_transactions(server, workload.amount // 2, '-N')
     server.sql('CHECKPOINT')
-    run_transactions(server, workload.amount // 2, '-N')
+    return first + run_transactions(server, workload.amount // 2, '-N')
 
 
 # ---------- inserts into a table with six indexes ----------

@@ -1,0 +1,148 @@
+"""Devices to recover on: a directory's own, or an array of scripts/disklab.
+
+A device holds one image at a time.  On an array, and on another file system
+than the images', a pristine copy of it is loaded first, which all copies for
+recoveries are made from.  On an array those share their extents: each lies on
+the disks exactly where the pristine one does, and making it takes no time.
+
+Arrays are one and a half times as large as what is on them, so that seeks are
+as long as on a disk in service.
+"""
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+
+from . import host, postgres
+
+DISKLAB = os.path.join(postgres.ROOT, 'scripts/disklab')
+SPARE = 1.5                     # size of an array ÷ size of the image
+SMALLEST_DISK = 256 << 20       # bytes; disklab makes none that is smaller
+
+# Arguments of `disklab up`, and the number of disks.
+ARRAYS = {
+    'raid0': (['--model', 'hdd', '--disks', '8', '--raid', '0'], 8),
+    'raid10': (['--model', 'hdd', '--disks', '8', '--raid', '10'], 8),
+    'gp3': (['--model', 'gp3', '--raid', 'single'], 1),
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A device with an image on it, ready for recoveries."""
+    image: object               # the image.Image to copy from
+    directory: str              # where copies are made
+    copy: object                # function(source, target), both on the device
+    health: object              # function() that returns the model's state, or None
+
+
+class Directory:
+    """The file system that a directory is on."""
+
+    modelled = False
+
+    def __init__(self, name, directory):
+        self.name = name        # as given by the user
+        self.directory = directory      # where it may make directories of its own
+
+    def describe(self):
+        return {'name': self.name, 'device': host.device_text(self.directory),
+                'filesystem': host.mount_of(self.directory)[2]}
+
+    @contextlib.contextmanager
+    def stage(self, image, say):
+        """A Stage for an image.  All that it put on the device is removed at the end."""
+        home = os.path.join(self.directory, 'redoahead-recovery')
+        postgres.remove_tree(home)
+        same = os.stat(self.directory).st_dev == os.stat(image.directory).st_dev
+        need = image.facts['data_bytes'] * (1.3 if same else 2.3)
+        host.require_space(self.directory, int(need))
+        postgres.make_directory(home)
+        try:
+            yield Stage(image if same else load(image, home, say), os.path.join(home, 'data'),
+                        postgres.copy_cluster, lambda: None)
+        finally:
+            postgres.remove_tree(home)
+
+
+class Array:
+    """An array of modelled disks, which is made for each image, and removed."""
+
+    modelled = True
+
+    def __init__(self, name, state):
+        self.name = name
+        self.state = state      # state directory of disklab
+        self.found = {'name': name, 'device': None, 'filesystem': 'btrfs'}
+
+    def describe(self):
+        return self.found
+
+    def lab(self, verb, *arguments):
+        """Run disklab; returns its output.  When it is interrupted it may clean up."""
+        child = subprocess.Popen([DISKLAB, verb, *arguments, '--dir', self.state], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 **postgres.as_self())
+        try:
+            output, errors = child.communicate()
+        except BaseException:
+            child.send_signal(signal.SIGTERM)
+            child.communicate()
+            raise
+        # The status of an unhealthy array is worth having.
+        if child.returncode != 0 and (verb != 'status' or not output):
+            raise host.HostError(f'disklab {verb} failed: {errors.strip()}')
+        return output
+
+    def health(self):
+        """What disklab tells of the model since `disklab run`."""
+        status = json.loads(self.lab('status', '--json'))
+        return {key: status[key] for key in ('state', 'model', 'raid', 'disks', 'size_bytes',
+                                             'health')}
+
+    def copy(self, source, target):
+        """A fresh copy, on disks with cold caches and counters at zero."""
+        self.lab('load')
+        postgres.copy_cluster(source, target, reflink='always')
+        self.lab('run')
+
+    @contextlib.contextmanager
+    def stage(self, image, say):
+        arguments, disks = ARRAYS[self.name]
+        size = max(int(image.facts['data_bytes'] * SPARE), disks * SMALLEST_DISK)
+        host.require_space(os.path.dirname(self.state), size)
+        self.lab('down', '--force')
+        try:
+            mount = self.lab('up', *arguments, '--size', f'{-(-size >> 20)}M').strip()
+            self.found['device'] = f'{self.name}: {host.device_text(mount)} ({arguments[1]} model)'
+            self.lab('load')
+            home = os.path.join(mount, 'stage')
+            postgres.make_directory(home)
+            yield Stage(load(image, home, say), os.path.join(home, 'data'), self.copy, self.health)
+        finally:
+            self.lab('down', '--force')
+
+
+def load(image, home, say):
+    """Put a pristine copy of an image on a device; returns it as an image."""
+    say(f'{image.workload.name}: loading {image.facts["data_bytes"] >> 20} MB')
+    pristine = os.path.join(home, 'pristine')
+    postgres.run(['cp', '-a', '--reflink=never', image.directory, pristine])
+    os.sync()
+    return dataclasses.replace(image, directory=pristine)
+
+
+def find(name, root):
+    """The device of a name, which may be a directory; root is where images are."""
+    if name == 'ssd':
+        return Directory(name, root)
+    if name in ARRAYS:
+        if os.geteuid() != 0:
+            raise host.HostError(f'{name} needs root, because disklab mounts; or use --device ssd')
+        return Array(name, os.path.join(root, 'disklab'))
+    if not os.path.isdir(name):
+        raise host.HostError(f'{name} is neither a directory nor one of ssd, {", ".join(ARRAYS)}')
+    return Directory(name, os.path.abspath(name))

@@ -1,0 +1,158 @@
+"""Plots of a recovery benchmark, drawn by gnuplot as PNG and SVG.
+
+    CASE-bars           recovery seconds by configuration, full_page_writes off and on
+    CASE-IMAGES-redo    redo's progress over time, a line for each configuration
+    CASE-IMAGES-device  reads in flight, and reads per second, over time
+    CASE-IMAGES-daemon  what the daemon did over time: its limits, and what they let it do
+
+For what goes over time, the run nearest to the median of each configuration is
+shown.  Seconds are on a logarithmic scale where the slowest configuration
+takes many times as long as the fastest.
+"""
+import os
+import shutil
+import subprocess
+
+from . import host, trace
+
+SIZE = (960, 600)               # pixels
+COLORS = ('#777777', '#4477aa', '#66ccee', '#228833', '#cc3311', '#aa3377')
+BACKGROUND = '#ffffff'
+
+DAEMON_LINES = (
+    ('waiting', 'references taken and not yet asked for'),
+    ('sweep', 'limit of references ordered together'),
+    ('depth', 'limit of blocks in flight'),
+    ('in_flight', 'blocks in flight'),
+)
+
+
+def require():
+    if shutil.which('gnuplot') is None:
+        raise host.HostError('gnuplot is missing, which plots need; run scripts/bootstrap, '
+                             'or use --json instead of --output')
+
+
+def draw(path, commands):
+    """Run gnuplot commands once for each format; returns the files' names."""
+    width, height = SIZE
+    for suffix, terminal in (('png', f'pngcairo size {width},{height} background "{BACKGROUND}"'),
+                             ('svg', f'svg size {width},{height} background "{BACKGROUND}"')):
+        script = f'set terminal {terminal} noenhanced\nset output "{path}.{suffix}"\n{commands}\n'
+        done = subprocess.run(['gnuplot', '-'], input=script, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode != 0 or not os.path.exists(f'{path}.{suffix}'):
+            raise host.HostError(f'gnuplot failed for {path}.{suffix}: {done.stdout.strip()}')
+    return [f'{os.path.basename(path)}.{suffix}' for suffix in ('png', 'svg')]
+
+
+def block(name, rows):
+    """A table inside a gnuplot script."""
+    lines = '\n'.join(' '.join(str(value) for value in row) for row in rows)
+    return f'${name} << EOD\n{lines}\nEOD\n'
+
+
+def quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def bars(path, title, groups):
+    """Bars with their values: groups is {group: {label: value}}."""
+    labels = list(dict.fromkeys(label for values in groups.values() for label in values))
+    width = 0.8 / len(groups)
+    script, parts = '', []
+    for number, (group, values) in enumerate(groups.items()):
+        shift = (number - (len(groups) - 1) / 2) * width
+        script += block(f'bars{number}', [(labels.index(label) + shift, f'{value:.2f}')
+                                          for label, value in values.items()])
+        parts += [f'$bars{number} using 1:2:({width * 0.92}) with boxes '
+                  f'lc rgb "{COLORS[1 + 3 * number]}" title {quoted(group)}',
+                  f'$bars{number} using 1:2:(sprintf("%.3g", $2)) with labels offset 0,0.7 notitle']
+    ticks = ', '.join(f'{quoted(label)} {at}' for at, label in enumerate(labels))
+    return draw(path, script + f'''set title {quoted(title)}
+set ylabel 'recovery, seconds'
+set yrange [0:*]
+set offsets 0, 0, graph 0.08, 0
+set style fill solid
+set xrange [-0.6:{len(labels) - 0.4}]
+set xtics ({ticks}) scale 0
+set key top right
+set grid ytics
+plot {", ".join(parts)}''')
+
+
+def spread(series):
+    """Commands for the time axis, for all series of [(seconds, ...)] together."""
+    ends = [rows[-1][0] for rows in series if rows]
+    if ends and max(ends) > 4 * min(ends):
+        return f"set logscale x\nset xrange [{max(0.1, min(ends) / 50):.2f}:{max(ends) * 1.1:.2f}]\n"
+    return f'set xrange [0:{max(ends, default=1) * 1.02:.2f}]\n'
+
+
+def panel(name, series, column, ylabel, more=''):
+    """A plot of one column, by configuration: data, and the command to draw it."""
+    data = ''.join(block(f'{name}{number}', rows) for number, rows in enumerate(series.values()))
+    lines = ', '.join(f'${name}{number} using 1:{column} with lines lw 2 '
+                      f'lc rgb "{COLORS[number % len(COLORS)]}" title {quoted(label)}'
+                      for number, label in enumerate(series))
+    return data, f"set ylabel '{ylabel}'\n{more}plot {lines}\n"
+
+
+def rows_of(table, *columns):
+    return [tuple(float(row[column]) for column in columns) for row in table]
+
+
+def over_time(path, title, series, panels):
+    """Panels over one another, on the same time axis: (column, label, more commands)."""
+    series = {label: rows for label, rows in series.items() if len(rows) > 1}
+    if not series:
+        return []
+    data, plots = '', ''
+    for number, (column, ylabel, more) in enumerate(panels):
+        its_data, its_plot = panel(f'p{number}x', series, column, ylabel, more)
+        data += its_data
+        plots += its_plot
+    script = f"set grid\nset xlabel 'seconds since redo began'\nset key outside bottom center horizontal\n"
+    script += spread(list(series.values()))
+    if len(panels) > 1:
+        script += f'set multiplot layout {len(panels)},1 title {quoted(title)}\n'
+    else:
+        script += f'set title {quoted(title)}\n'
+    return draw(path, data + script + plots + ('unset multiplot' if len(panels) > 1 else ''))
+
+
+def redo(path, title, stems):
+    """Progress of redo: stems is {label: where trace.Watch wrote its tables}."""
+    series = {label: rows_of(trace.read_table(f'{stem}.progress.tsv'), 'seconds', 'percent')
+              for label, stem in stems.items()}
+    return over_time(path, title, series, [(2, 'replayed, % of the WAL', 'set yrange [0:105]\n')])
+
+
+def device(path, title, stems):
+    """Reads in flight and per second."""
+    series = {label: rows_of(trace.read_table(f'{stem}.devices.tsv'), 'seconds', 'in_flight',
+                             'reads_per_second') for label, stem in stems.items()}
+    return over_time(path, title, series, [
+        (2, 'reads in flight', 'set yrange [0:*]\n'),
+        (3, 'reads per second', 'set yrange [0:*]\n')])
+
+
+def daemon(path, title, stem):
+    """The daemon's limits and what it had under way."""
+    table = trace.read_table(f'{stem}.daemon.tsv')
+    lines = [(column, label) for column, label in DAEMON_LINES if table and column in table[0]]
+    if len(table) < 2 or not lines:
+        return []
+    # A logarithmic scale has no place for 0.
+    series = rows_of(table, 'seconds', *(column for column, _ in lines))
+    series = [(row[0], *(max(0.5, value) for value in row[1:])) for row in series]
+    plots = ', '.join(f'$daemon using 1:{number + 2} with lines lw 2 lc rgb "{COLORS[number + 1]}" '
+                      f'title {quoted(label)}' for number, (_, label) in enumerate(lines))
+    return draw(path, block('daemon', series) + f'''set title {quoted(title)}
+set grid
+set logscale y
+set key outside bottom center horizontal
+set xlabel 'seconds since redo began'
+set ylabel 'blocks or references (0 is shown as 0.5)'
+set xrange [0:{max(0.1, series[-1][0]):.2f}]
+plot {plots}''')
