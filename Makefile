@@ -53,7 +53,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .PRECIOUS: build/fuzz/%.o
 .DELETE_ON_ERROR:
 .PHONY: all tests-programs bootstrap postgresql demo check check-unit check-fuzz \
-	check-bats check-postgresql bench install install-extension clean \
+	check-bats check-postgresql bench bench-recovery install install-extension clean \
 	distclean help
 
 all: build/redoahead ## Build the redoahead program (default)
@@ -77,6 +77,10 @@ demo: postgresql ## Crash a pgbench cluster and recover it four ways; build/demo
 bench: postgresql ## Run the prefetch benchmark (scripts/bench-prefetch; long)
 	$(Q)$(MAKE) all
 	$(Q)scripts/bench-prefetch
+
+bench-recovery: postgresql ## Reproduce published measurements of recovery (scripts/bench-recovery; long)
+	$(Q)$(MAKE) all
+	$(Q)scripts/bench-recovery --output build/bench-recovery
 
 check: ## Run every test; the last line is the summary
 	$(Q)tests/run

@@ -53,12 +53,12 @@ DECLARE
     line int := 0;
     price numeric;
     dist text;
-    customer int := skewed(seed + 1, 1023, {CUSTOMERS});
+    buyer int := skewed(seed + 1, 1023, {CUSTOMERS});
 BEGIN
-    PERFORM c_balance FROM customer WHERE c_w_id = w AND c_d_id = d AND c_id = customer;
+    PERFORM c_balance FROM customer WHERE c_w_id = w AND c_d_id = d AND c_id = buyer;
     UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = w AND d_id = d
         RETURNING d_next_o_id - 1 INTO o;
-    INSERT INTO orders VALUES (w, d, o, customer, now(), NULL, lines);
+    INSERT INTO orders VALUES (w, d, o, buyer, now(), NULL, lines);
     INSERT INTO new_order VALUES (w, d, o);
     FOR wanted IN SELECT DISTINCT skewed(seed + 10 + 2 * i, 8191, {ITEMS})
                   FROM generate_series(1, lines) i ORDER BY 1 LOOP
@@ -75,14 +75,14 @@ END $$;
 CREATE FUNCTION make_payment(w int, d int, seed bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     amount numeric := 1 + noise(seed) % 5000;
-    customer int := skewed(seed + 1, 1023, {CUSTOMERS});
+    buyer int := skewed(seed + 1, 1023, {CUSTOMERS});
 BEGIN
     UPDATE warehouse SET w_ytd = w_ytd + amount WHERE w_id = w;
     UPDATE district SET d_ytd = d_ytd + amount WHERE d_w_id = w AND d_id = d;
     UPDATE customer SET c_balance = c_balance - amount, c_ytd_payment = c_ytd_payment + amount,
            c_payment_cnt = c_payment_cnt + 1
-        WHERE c_w_id = w AND c_d_id = d AND c_id = customer;
-    INSERT INTO history VALUES (customer, d, w, d, w, now(), amount, 'payment');
+        WHERE c_w_id = w AND c_d_id = d AND c_id = buyer;
+    INSERT INTO history VALUES (buyer, d, w, d, w, now(), amount, 'payment');
 END $$;
 
 CREATE FUNCTION make_delivery(w int) RETURNS void LANGUAGE plpgsql AS $$

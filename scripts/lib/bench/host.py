@@ -238,9 +238,14 @@ def cached_pages(path):
 def warm(directory):
     """Bring all files of a directory into the page cache; returns how."""
     os.sync()
-    buffer = bytearray(MB)
     for path in files_below(directory):
-        with open(path, 'rb', buffering=0) as file:
-            while file.readinto(buffer):
-                pass
+        fetch(path)
     return 'warm (every file read)'
+
+
+def fetch(path):
+    """Bring a file into the page cache."""
+    buffer = bytearray(MB)
+    with open(path, 'rb', buffering=0) as file:
+        while file.readinto(buffer):
+            pass

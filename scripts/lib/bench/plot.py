@@ -16,14 +16,16 @@ import subprocess
 from . import host, trace
 
 SIZE = (960, 600)               # pixels
-COLORS = ('#777777', '#4477aa', '#66ccee', '#228833', '#cc3311', '#aa3377')
+COLORS = ('#777777', '#4477aa', '#66ccee', '#228833', '#cc3311')
 BACKGROUND = '#ffffff'
 
+# Columns of the daemon's timeline, and what they are called; limits are dashed.
 DAEMON_LINES = (
-    ('waiting', 'references taken and not yet asked for'),
-    ('sweep', 'limit of references ordered together'),
-    ('depth', 'limit of blocks in flight'),
-    ('in_flight', 'blocks in flight'),
+    ('waiting', 'not asked for yet', ''),
+    ('ahead', 'ahead of redo', ''),
+    ('window', 'limit of that', 'dt 2'),
+    ('in_flight', 'in flight', ''),
+    ('depth', 'limit of that', 'dt 2'),
 )
 
 
@@ -50,6 +52,10 @@ def block(name, rows):
     """A table inside a gnuplot script."""
     lines = '\n'.join(' '.join(str(value) for value in row) for row in rows)
     return f'${name} << EOD\n{lines}\nEOD\n'
+
+
+# For the lowest panel: what the time axis is, and what the lines are.
+LEGEND = "set xlabel 'seconds since redo began'\nset key outside bottom center horizontal\n"
 
 
 def quoted(text):
@@ -85,17 +91,9 @@ def spread(series):
     """Commands for the time axis, for all series of [(seconds, ...)] together."""
     ends = [rows[-1][0] for rows in series if rows]
     if ends and max(ends) > 4 * min(ends):
-        return f"set logscale x\nset xrange [{max(0.1, min(ends) / 50):.2f}:{max(ends) * 1.1:.2f}]\n"
+        first = max(0.1, min(ends) / 50)
+        return f'set logscale x\nset xrange [{first:.2f}:{max(ends) * 1.1:.2f}]\n'
     return f'set xrange [0:{max(ends, default=1) * 1.02:.2f}]\n'
-
-
-def panel(name, series, column, ylabel, more=''):
-    """A plot of one column, by configuration: data, and the command to draw it."""
-    data = ''.join(block(f'{name}{number}', rows) for number, rows in enumerate(series.values()))
-    lines = ', '.join(f'${name}{number} using 1:{column} with lines lw 2 '
-                      f'lc rgb "{COLORS[number % len(COLORS)]}" title {quoted(label)}'
-                      for number, label in enumerate(series))
-    return data, f"set ylabel '{ylabel}'\n{more}plot {lines}\n"
 
 
 def rows_of(table, *columns):
@@ -103,29 +101,30 @@ def rows_of(table, *columns):
 
 
 def over_time(path, title, series, panels):
-    """Panels over one another, on the same time axis: (column, label, more commands)."""
+    """Panels over one another, on the same time axis: (column, its name, range)."""
     series = {label: rows for label, rows in series.items() if len(rows) > 1}
     if not series:
         return []
-    data, plots = '', ''
-    for number, (column, ylabel, more) in enumerate(panels):
-        its_data, its_plot = panel(f'p{number}x', series, column, ylabel, more)
-        data += its_data
-        plots += its_plot
-    script = f"set grid\nset xlabel 'seconds since redo began'\nset key outside bottom center horizontal\n"
+    script = ''.join(block(f'rows{number}', rows) for number, rows in enumerate(series.values()))
     script += spread(list(series.values()))
-    if len(panels) > 1:
-        script += f'set multiplot layout {len(panels)},1 title {quoted(title)}\n'
-    else:
-        script += f'set title {quoted(title)}\n'
-    return draw(path, data + script + plots + ('unset multiplot' if len(panels) > 1 else ''))
+    script += 'set grid\nset lmargin 10\n'
+    script += f'set multiplot layout {len(panels)},1 title {quoted(title)}\n'
+    for number, (column, name, limits) in enumerate(panels):
+        if number < len(panels) - 1:
+            script += 'unset key\n'
+        else:
+            script += LEGEND
+        script += f'set ylabel {quoted(name)}\nset yrange [{limits}]\nplot ' + ', '.join(
+            f'$rows{each} using 1:{column} with lines lw 2 lc rgb "{COLORS[each % len(COLORS)]}" '
+            f'title {quoted(label)}' for each, label in enumerate(series)) + '\n'
+    return draw(path, script + 'unset multiplot')
 
 
 def redo(path, title, stems):
     """Progress of redo: stems is {label: where trace.Watch wrote its tables}."""
     series = {label: rows_of(trace.read_table(f'{stem}.progress.tsv'), 'seconds', 'percent')
               for label, stem in stems.items()}
-    return over_time(path, title, series, [(2, 'replayed, % of the WAL', 'set yrange [0:105]\n')])
+    return over_time(path, title, series, [(2, 'replayed, % of the WAL', '0:105')])
 
 
 def device(path, title, stems):
@@ -133,26 +132,24 @@ def device(path, title, stems):
     series = {label: rows_of(trace.read_table(f'{stem}.devices.tsv'), 'seconds', 'in_flight',
                              'reads_per_second') for label, stem in stems.items()}
     return over_time(path, title, series, [
-        (2, 'reads in flight', 'set yrange [0:*]\n'),
-        (3, 'reads per second', 'set yrange [0:*]\n')])
+        (2, 'reads in flight', '0:*'), (3, 'reads per second', '0:*')])
 
 
 def daemon(path, title, stem):
     """The daemon's limits and what it had under way."""
     table = trace.read_table(f'{stem}.daemon.tsv')
-    lines = [(column, label) for column, label in DAEMON_LINES if table and column in table[0]]
-    if len(table) < 2 or not lines:
+    if len(table) < 2:
         return []
     # A logarithmic scale has no place for 0.
-    series = rows_of(table, 'seconds', *(column for column, _ in lines))
+    series = rows_of(table, 'seconds', *(column for column, _, _ in DAEMON_LINES))
     series = [(row[0], *(max(0.5, value) for value in row[1:])) for row in series]
-    plots = ', '.join(f'$daemon using 1:{number + 2} with lines lw 2 lc rgb "{COLORS[number + 1]}" '
-                      f'title {quoted(label)}' for number, (_, label) in enumerate(lines))
-    return draw(path, block('daemon', series) + f'''set title {quoted(title)}
+    plots = ', '.join(f'$daemon using 1:{at + 2} with lines lw 2 lc rgb "{color}" {dashes} '
+                      f'title {quoted(label)}'
+                      for at, ((_, label, dashes), color) in enumerate(zip(DAEMON_LINES, (
+                          COLORS[0], COLORS[1], COLORS[1], COLORS[4], COLORS[4]))))
+    return draw(path, block('daemon', series) + LEGEND + f'''set title {quoted(title)}
 set grid
 set logscale y
-set key outside bottom center horizontal
-set xlabel 'seconds since redo began'
-set ylabel 'blocks or references (0 is shown as 0.5)'
+set ylabel 'blocks (0 is shown as 0.5)'
 set xrange [0:{max(0.1, series[-1][0]):.2f}]
 plot {plots}''')

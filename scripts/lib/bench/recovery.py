@@ -162,24 +162,25 @@ def blocks_read_by_redo(server):
     return int(rows[0][0]) // BLOCK + int(rows[0][1])
 
 
-def wal_bytes_cached(image):
+def wal_bytes_cached(image, directory):
     """WAL in the page cache, bytes: after a cold start, what redo has read.
 
     The image's segments are looked at, because the copy's, which are the same
-    files, may be gone already.  The last one is not shared: it is left out.
+    files, may be gone already.  Only the last one is the copy's own, and there.
     """
     wal = os.path.join(image.directory, 'pg_wal')
-    segments = sorted(name for name in os.listdir(wal) if len(name) == 24)[:-1]
-    return os.sysconf('SC_PAGE_SIZE') * sum(host.cached_pages(os.path.join(wal, name))
-                                            for name in segments)
+    *shared, last = sorted(name for name in os.listdir(wal) if len(name) == 24)
+    paths = [os.path.join(wal, name) for name in shared]
+    paths.append(os.path.join(directory, 'pg_wal', last))
+    return os.sysconf('SC_PAGE_SIZE') * sum(host.cached_pages(path) for path in paths)
 
 
-def wal_bytes_read(image, config, limit):
+def wal_bytes_read(image, directory, config, limit):
     """WAL that redo has read from the device, bytes."""
     if config.warm:
         return 0
     # Where memory is short, what was read first has left the cache.
-    return image.facts['wal_bytes'] if limit else wal_bytes_cached(image)
+    return image.facts['wal_bytes'] if limit else wal_bytes_cached(image, directory)
 
 
 def coverage_of(run):
@@ -205,11 +206,12 @@ def recover(image, config, builds, program, place, progress=lambda seconds, lsn:
             pristine=False, conditions=Conditions()):
     """Recover a fresh copy of an image; returns what was measured.
 
-    The copy is left behind in place/data, or where the conditions say.  A pristine one is shut down cleanly, as redo left
-    it: the first session of a server already prunes pages of the catalogs, or
-    does not, as chance has it.  How many blocks redo read is not known then,
-    nor is the coverage, until count_blocks is called.  A recovery in which the
-    machine was suspended is repeated; the result says how often that was.
+    The copy is left behind in place/data, or where the conditions say.  A
+    pristine one is shut down cleanly, as redo left it: the first session of a
+    server already prunes pages of the catalogs, or does not, as chance has it.
+    How many blocks redo read is not known then, nor is the coverage, until
+    count_blocks is called.  A recovery in which the machine was suspended is
+    repeated; the result says how often that was.
     """
     for attempt in range(ATTEMPTS):
         try:
@@ -225,6 +227,8 @@ def recover_once(image, config, builds, program, place, progress, pristine, cond
     directory = conditions.directory or os.path.join(place, 'data')
     conditions.copy(image.directory, directory)
     cache = (host.warm if config.warm else host.chill)(directory)
+    # What the startup process reads of its own program is not to be measured.
+    host.fetch(builds[config.build].program('postgres'))
 
     def run(daemon):
         return run_server(image, config, builds, place, directory, cache, daemon, progress,
@@ -268,7 +272,7 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         if daemon:
             run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
             run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
-        run['wal_device_bytes'] = wal_bytes_read(image, config, limit)
+        run['wal_device_bytes'] = wal_bytes_read(image, directory, config, limit)
         if device_before:
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']

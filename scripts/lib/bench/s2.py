@@ -21,13 +21,9 @@ from . import dbt2, workload
 IMAGES = ('off', 'on')          # full_page_writes
 CONFIGS = configs.STOCK_COLD + ('redoahead',)
 
-# Rows of 2008: full_page_writes, prefetch, seconds, MB read, transactions per minute.
-IN_2008 = (
-    ('off', 'no', 6611, 5435, 402),
-    ('off', 'yes', 1161, 5543, 2290),
-    ('on', 'no', 1683, 801, 1458),
-    ('on', 'yes', 1415, 2157, 1733),
-)
+# What is condensed to a median, beside what every recovery has.
+MEASURES = ('ready_seconds', 'device_read_bytes', 'device_reads', 'device_reads_per_second',
+            'replay_tx_per_minute', 'replay_to_primary', 'mean_in_flight')
 
 
 @dataclass(frozen=True)
@@ -90,63 +86,6 @@ def complete(run, case, images, image):
     return run
 
 
-# ---------- the report ----------
-
-MEASURES = ('ready_seconds', 'device_read_bytes', 'device_reads', 'device_reads_per_second',
-            'replay_tx_per_minute', 'replay_to_primary', 'mean_in_flight')
-
-HEADINGS = ('archive', 'FPW', 'prefetch', 'recovery s', 'physical read MB', 'TX/min',
-            'of the primary\'s rate', 'startup CPU s', 'daemon CPU s', 'coverage')
-
-CELLS = (
-    ('redo_seconds', '{:.1f}', 1),
-    ('device_read_bytes', '{:.0f}', 1e-6),
-    ('replay_tx_per_minute', '{:.0f}', 1),
-    ('replay_to_primary', '{:.2f}', 1),
-    ('startup_cpu_seconds', '{:.1f}', 1),
-    ('daemon_cpu_seconds', '{:.1f}', 1),
-    ('coverage', '{:.1%}', 1),
-)
-
-
-def line(cells):
-    return '| ' + ' | '.join(str(cell) for cell in cells) + ' |'
-
-
-def case_markdown(result, case):
-    """The table of one case, with those of 2008 where they belong."""
-    lines = [f'### {case.name}: {case.about}', '']
-    for images in IMAGES:
-        image = result['images'].get(f'{case.name}/{images}')
-        if image:
-            primary = image['primary']
-            lines.append(f'FPW {images}: {image["about"]}; the primary did '
-                         f'{60 * primary["transactions"] / primary["seconds"]:.0f} TX/min. '
-                         f'{image["data_bytes"] >> 20} MB, of which {image["wal_bytes"] >> 20} MB '
-                         'of WAL are replayed.\n')
-    lines += [line(HEADINGS), '|' + '---|' * len(HEADINGS)]
-    for images in IMAGES:
-        for name, row in result['medians'].get(f'{case.name}/{images}', {}).items():
-            cells = [form.format(row[key] * factor) if row.get(key) is not None else '–'
-                     for key, form, factor in CELLS]
-            once = f'{case.name}/{images}/{name}' in result['measured_once']
-            cells[0] += ' (one run)' if once else ''
-            lines.append(line(['cp', images, configs.CONFIGS[name].about, *cells]))
-    if case.name == '2008':
-        lines += [line(['cp', images, f'*{prefetch} (2008)*', seconds, size, rate] + ['–'] * 4)
-                  for images, prefetch, seconds, size, rate in IN_2008]
-    lines += ['', line(['FPW', *RATIOS]), '|---' + '|---' * len(RATIOS) + '|']
-    for images in IMAGES:
-        found = result['ratios'].get(case.name, {}).get(images)
-        if found:
-            lines.append(line([images, *(f'{found[name]:.2f}' if name in found else '–'
-                                         for name in RATIOS)]))
-    return '\n'.join(lines)
-
-
-RATIOS = ('off/redoahead', 'default/redoahead', 'best/redoahead')
-
-
 def ratios_by_case(ratios):
     """{case: {full_page_writes: {'a/b': ratio}}} of report.ratios."""
     found = {}
@@ -154,33 +93,3 @@ def ratios_by_case(ratios):
         case, images = name.split('/')
         found.setdefault(case, {})[images] = pairs
     return found
-
-
-def markdown(result, cases, plots):
-    """The whole report; plots is {case name: names of picture files}."""
-    health = {None: 'no disk model', True: 'the disk model was in good health in every run',
-              False: '**the disk model was NOT healthy in every run: do not trust this**'}
-    lines = [f'## S2 on {result["device_name"]}, size {result["size"]}', '',
-             f'{result["device"]}; {result["cpus"]} × {result["cpu_model"]}, '
-             f'{result["memory_bytes"] >> 20} MB, {result["kernel"]}; PostgreSQL '
-             f'{result["postgresql"]["stock"]}; commit {result["commit"]}; {result["date"]}. '
-             f'Medians of up to {result["rounds"]} runs; {health[result["model_healthy"]]}.', '']
-    for name in result['ratios']:
-        lines += [case_markdown(result, cases[name]), '']
-        lines += [f'![{each}]({each})' for each in plots.get(name, ()) if each.endswith('.svg')]
-        lines.append('')
-    lines += ['Recovery is the time of redo. Physical reads are what the block devices read in it. '
-              'TX/min is transactions in the WAL by time of redo, whether they wrote anything or '
-              'not. Ratios are of recovery seconds within this result; more than 1 means that '
-              'redoahead is faster.', '',
-              'Figures of 2008: DBT-2 over 20 GB for an hour, RAID0 of 8 disks, 2 GB of memory, '
-              'PostgreSQL 8.4. The rows *lesslog* of that table have no counterpart: nothing '
-              'removes full-page images from archived WAL any more; for redo such WAL is what '
-              'full_page_writes = off writes. Its CPU time, coverage and the primary\'s rate are '
-              'not known.', '']
-    if any(name == 'spindles' for name in result['ratios']):
-        lines += ['In the case *spindles* sessions do not think, so that the primary\'s rate '
-                  'only tells how fast this machine wrote the WAL, without fsync.', '']
-    if result['measured_once']:
-        lines += ['(one run): more than four minutes with prefetching off are not repeated.', '']
-    return '\n'.join(lines)

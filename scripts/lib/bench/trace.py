@@ -7,7 +7,7 @@ with a header line and tab-separated columns.
 
     NAME.progress.tsv   seconds, percent of the WAL that is replayed
     NAME.devices.tsv    seconds, in_flight (reads of all devices), reads_per_second, mb_per_second
-    NAME.daemon.tsv     seconds, and what else the daemon wrote (redoahead serve --timeline)
+    NAME.daemon.tsv     seconds, and what else redoahead serve --timeline writes
 """
 import os
 import threading
@@ -28,6 +28,7 @@ class Watch(threading.Thread):
         self.show = show        # function(seconds, lsn) that is told of progress, too
         self.ended = threading.Event()
         self.start_of_redo = None       # monotonic time
+        self.told = 0.0         # seconds of redo when it was last told of
         self.samples = []       # (monotonic time, [in flight], [(reads, bytes)]) by disk
         self.progress = []      # (seconds, lsn)
 
@@ -49,10 +50,11 @@ class Watch(threading.Thread):
 
     def tell(self, seconds, lsn):
         """The progress function for recovery.recover."""
-        if self.start_of_redo is None or seconds < (self.progress or [(0,)])[-1][0]:
+        if self.start_of_redo is None or seconds < self.told:
             # the first time, or another attempt after a suspension
             self.start_of_redo = time.monotonic() - seconds
             self.progress = []
+        self.told = seconds
         if lsn is not None and (not self.progress or lsn != self.progress[-1][1]):
             self.progress.append((seconds, lsn))
         self.show(seconds, lsn)

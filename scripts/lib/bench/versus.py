@@ -28,7 +28,7 @@ def warnings(old, new):
         if old.get(key) == new.get(key):
             continue
         detail = '' if isinstance(old.get(key), dict) else f': {old.get(key)}, {new.get(key)}'
-        found.append(f'the {name} differs{detail}')
+        found.append(f'different {name}{detail}')
     for name, result in (('old', old), ('new', new)):
         if result.get('model_healthy') is False:
             found.append(f'the disk model was not healthy in a run of the {name} result')
@@ -51,4 +51,6 @@ def table(old, new):
                 lines.append(f'{config:{width}}  {title:12}  {report.cell(a, key, form):>14}  '
                              f'{report.cell(b, key, form):>14}  {ratio:>8}')
     missing = [name for name in old['medians'] if name not in new['medians']]
-    return '\n'.join(lines[1:] + [f'\nonly in the old result: {", ".join(missing)}'] * bool(missing))
+    if missing:
+        lines += ['', f'only in the old result: {", ".join(missing)}']
+    return '\n'.join(lines[1:])

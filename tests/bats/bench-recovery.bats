@@ -1,0 +1,267 @@
+#!/usr/bin/env bats
+# The recovery benchmark: usage, its arithmetic, and small recoveries on the
+# machine's own disk and on an array of modelled disks, whole, interrupted and
+# resumed.  The figures themselves say nothing here: they are too small.
+
+setup_file() {
+	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-bench-recovery.XXXXXX")
+	export REDOAHEAD_BENCH_DIR
+	chmod 755 "$REDOAHEAD_BENCH_DIR"
+}
+
+setup() {
+	scripts=$BATS_TEST_DIRNAME/../../scripts
+	bench=$scripts/bench-recovery
+	work=$REDOAHEAD_BENCH_DIR
+	results=$BATS_TEST_TMPDIR/results
+	runner=
+}
+
+teardown() {
+	[ -z "$runner" ] || kill -TERM "$runner" 2>/dev/null || true
+}
+
+teardown_file() {
+	"$BATS_TEST_DIRNAME/../../scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/disklab" \
+		>/dev/null 2>&1 || true
+	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
+}
+
+python() {
+	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
+}
+
+# Skip where an array cannot be made, or nothing can be drawn; say why.
+need_disks() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -c /dev/fuse ] || skip "there is no /dev/fuse"
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	grep -qw btrfs /proc/filesystems || modprobe -q btrfs 2>/dev/null ||
+		skip "the kernel has no btrfs"
+	command -v mkfs.btrfs >/dev/null || skip "mkfs.btrfs is not installed"
+	command -v gnuplot >/dev/null || skip "gnuplot is not installed"
+	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
+}
+
+need_memory_cgroup() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
+	grep -qE '^[^ ]+ [^ ]+ cgroup [^ ]*\<memory\>' /proc/self/mounts ||
+		grep -qsw memory /sys/fs/cgroup/cgroup.controllers ||
+		skip "the kernel or the container has no memory cgroups"
+}
+
+# Show what is left of a run, and fail if anything but images is.
+nothing_left() {
+	local left
+	left=$({
+		grep -F "$work" /proc/self/mountinfo
+		grep -F "$work" /sys/block/loop*/loop/backing_file
+		pgrep -af "$work" | grep -vF -e bats -e pgrep
+		find /sys/fs/cgroup -maxdepth 2 -name 'redoahead-bench-*'
+		find "$work" -mindepth 1 -maxdepth 1 ! -name images ! -name '*.lock'
+	} 2>/dev/null) || true
+	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
+}
+
+# The runs of a result, one on a line: case/fpw/configuration/round.
+runs_of() {
+	python3 -c '
+import json, sys
+for run in json.load(open(sys.argv[1]))["runs"]:
+    print(run["case"], run["full_page_writes"], run["config"], run["round"], sep="/")' "$1"
+}
+
+# Lost otherwise: a mistyped option would measure for an hour what was not meant.
+@test "wrong usage exits with 2" {
+	for arguments in --what "--scenario s6" "--size tiny" "--size 0" "--rounds 0" "--case 2009" \
+		"--fpw maybe" "--config fastest" "--resume" "--compare one"; do
+		# shellcheck disable=SC2086
+		run "$bench" $arguments
+		[ "$status" -eq 2 ] || { echo "\"$arguments\" exits with $status"; return 1; }
+	done
+	run "$bench" --help
+	[ "$status" -eq 0 ]
+	[[ $output == *"cases of s2:"* ]]
+}
+
+# Lost otherwise: a script could take a scenario that measures nothing for done.
+@test "a scenario that is not built says so" {
+	for scenario in s1 s3 s4 s5; do
+		run "$bench" --scenario "$scenario"
+		[ "$status" -eq 3 ]
+		[[ $output == "$scenario ("*"not built yet" ]]
+	done
+}
+
+@test "a device that is none is an error that says what there is" {
+	run "$bench" --scenario s2 --device /nowhere/at/all
+	[ "$status" -eq 1 ]
+	[[ $output == *"/nowhere/at/all is neither a directory nor one of ssd, raid0"* ]]
+}
+
+# Lost otherwise: a regression would be looked for by eye, or found where two
+# different things were compared.
+@test "two results are compared, with a warning where they are not alike" {
+	python "$BATS_TEST_TMPDIR" <<-'EOF'
+	import json, sys
+
+	def result(seconds, **more):
+	    rows = {name: {'redo_seconds': value, 'runs': 1} for name, value in seconds.items()}
+	    return {'scenario': 's2', 'device_name': 'raid0', 'size': 'full', 'kernel': 'Linux 6',
+	            'settings': {'spindles': {}}, 'runs': [], 'medians': {'spindles/off': rows}, **more}
+
+	for name, value in (('old', result({'off': 400, 'redoahead': 20})),
+	                    ('new', result({'off': 400, 'redoahead': 15})),
+	                    ('other', result({'off': 9}, size='small', kernel='Linux 7',
+	                                     settings={'spindles': {'off': {}}}, model_healthy=False))):
+	    json.dump(value, open(f'{sys.argv[1]}/{name}.json', 'w'))
+	EOF
+	run "$bench" --compare "$BATS_TEST_TMPDIR/old.json" "$BATS_TEST_TMPDIR/new.json"
+	[ "$status" -eq 0 ]
+	[[ $output != *warning* ]]
+	[[ $output =~ redoahead\ +"recovery s"\ +20.00\ +15.00\ +0.750 ]]
+	run "$bench" --compare "$BATS_TEST_TMPDIR/old.json" "$BATS_TEST_TMPDIR/other.json"
+	[ "$status" -eq 0 ]
+	[[ $output == *"warning: different size: full, small"* ]]
+	[[ $output == *"warning: different kernel"* ]]
+	[[ $output == *"warning: different settings"* ]]
+	[[ $output == *"not healthy in a run of the new result"* ]]
+	echo '[]' >"$BATS_TEST_TMPDIR/none.json"
+	run "$bench" --compare "$BATS_TEST_TMPDIR/old.json" "$BATS_TEST_TMPDIR/none.json"
+	[ "$status" -eq 1 ]
+	[[ $output == *"is no result of a benchmark"* ]]
+}
+
+@test "what is done is not repeated, and what takes long is measured once" {
+	python "$BATS_TEST_TMPDIR/result.json" <<-'EOF'
+	import sys
+	from bench import host, report, suite
+
+	def run(config, number, seconds):
+	    return {'case': 'c', 'full_page_writes': 'off', 'config': config, 'round': number,
+	            'redo_seconds': seconds, 'wall_seconds': seconds + 10}
+
+	wanted = [suite.Key('c', 'off', config, number)
+	          for number in (1, 2) for config in ('off', 'default', 'redoahead')]
+	runs = suite.Suite([], wanted)
+	assert runs.time_left(wanted[0], 0.01, 1) == 'time left unknown'
+	assert runs.time_left(wanted[0], 0.5, 5) == 'about 55 s left'
+	runs.runs += [run('off', 1, 500), run('default', 1, 300)]
+	left = [(key.config, key.round) for key in wanted if not runs.done(key)]
+	assert left == [('redoahead', 1), ('default', 2), ('redoahead', 2)], left
+	assert runs.measured_once() == ['c/off/off']
+	runs.runs.append(run('redoahead', 1, 20))
+	assert runs.time_left(wanted[5], 0.5, 10) == 'about 5 min left'
+
+	report.write_json(sys.argv[1], {'runs': runs.runs,
+	                                'parameters': {'size': 'full', 'device': 'ssd'}})
+	assert len(suite.resume(sys.argv[1], {'size': 'full'})) == 3
+	try:
+	    suite.resume(sys.argv[1], {'size': 'small'})
+	    raise AssertionError('runs of two sizes were mixed')
+	except host.HostError as error:
+	    assert 'its size was full, and is small now' in str(error), error
+	EOF
+}
+
+# Lost otherwise: everything that the benchmark is for.
+@test "recoveries on an array: JSON, Markdown and plots, and nothing stays" {
+	need_disks
+	"$bench" --scenario s2 --size small --device raid0 --case spindles --fpw off \
+		--config off,default,redoahead --rounds 1 --output "$results" >"$BATS_TEST_TMPDIR/log" 2>&1 ||
+		{ cat "$BATS_TEST_TMPDIR/log"; return 1; }
+	grep -E '(min|s) left' "$BATS_TEST_TMPDIR/log"
+	grep -F '| cp | off | redoahead |' "$BATS_TEST_TMPDIR/log"
+	nothing_left
+
+	python "$results" <<-'EOF'
+	import json, os, sys
+
+	where = sys.argv[1]
+	result = json.load(open(f'{where}/s2.json'))
+	for name in ('kernel', 'commit', 'device', 'device_name', 'size', 'postgresql', 'settings',
+	             'parameters', 'images', 'model_healthy', 'measured_once', 'medians', 'date'):
+	    assert name in result, name
+	assert result['device_name'] == 'raid0' and 'loop' in result['device'], result['device']
+	assert [run['config'] for run in result['runs']] == ['off', 'default', 'redoahead']
+	for run in result['runs']:
+	    for name in ('redo_seconds', 'ready_seconds', 'device_read_bytes', 'replay_tx_per_minute',
+	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'cache'):
+	        assert run[name] is not None, name
+	    assert len(run['disk_mean_in_flight']) == 8, run
+	    assert all(run['disk_reads']), run['disk_reads']
+	    model = run['disk_model']
+	    assert model['disks'] == 8 and model['health']['phase'] == 'run', model
+	    # All that the disks read is what the model has seen since it was reset.
+	    assert 0 < run['device_reads'] <= model['health']['requests'], run
+	assert result['runs'][2]['attached'] and result['runs'][2]['daemon_cpu_seconds'] is not None
+	ratios = result['ratios']['spindles']['off']
+	for name in ('off/redoahead', 'default/redoahead', 'best/redoahead'):
+	    assert ratios[name] > 0, ratios
+	# Eight disks, one request at a time, against many.
+	assert ratios['off/redoahead'] > 2, ratios
+
+	for name in ('bars', 'off-redo', 'off-device', 'off-daemon'):
+	    with open(f'{where}/s2-spindles-{name}.png', 'rb') as file:
+	        assert file.read(8) == b'\x89PNG\r\n\x1a\n', name
+	    with open(f'{where}/s2-spindles-{name}.svg', encoding='utf-8') as file:
+	        text = file.read()
+	        assert '<svg' in text and text.rstrip().endswith('</svg>'), name
+	        assert name != 'off-redo' or 'stock default (try, 16)' in text
+	text = open(f'{where}/s2.md', encoding='utf-8').read()
+	assert 's2-spindles-bars.svg' in text and 'off/redoahead' in text
+	EOF
+}
+
+# Lost otherwise: an hour of measuring, or a machine full of leftovers.
+@test "an interrupted run leaves nothing, and is resumed" {
+	need_disks
+	bench=("$bench" --scenario s2 --size small --device raid0 --case spindles --fpw off
+		--config default,off --rounds 1 --output "$results")
+	"${bench[@]}" >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+	runner=$!
+	# in the middle of the second recovery
+	for ((looks = 600; looks > 0; looks--)); do
+		! grep -q 'off off 1: redo' "$BATS_TEST_TMPDIR/log" || break
+		sleep 0.1
+	done
+	kill -INT "$runner"
+	status=0
+	wait "$runner" || status=$?
+	runner=
+	cat "$BATS_TEST_TMPDIR/log"
+	[ "$status" -eq 130 ]
+	nothing_left
+	[ "$(runs_of "$results/s2.json")" = spindles/off/default/1 ]
+	[ ! -e "$results/s2.md" ]
+
+	run "${bench[@]}" --resume --size full
+	[ "$status" -eq 1 ]
+	[[ $output == *"cannot resume"*"its size was small"* ]]
+
+	run "${bench[@]}" --resume
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(runs_of "$results/s2.json")" = $'spindles/off/default/1\nspindles/off/off/1' ]
+	nothing_left
+}
+
+# Lost otherwise: a case with little memory would measure one with much.
+@test "server and daemon live in a memory cgroup, which goes with them" {
+	need_memory_cgroup
+	run "$bench" --scenario s2 --size small --case 2008 --fpw off --config redoahead \
+		--rounds 1 --json "$BATS_TEST_TMPDIR/result.json"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	python "$BATS_TEST_TMPDIR/result.json" <<-'EOF'
+	import json, sys
+
+	run, = json.load(open(sys.argv[1]))['runs']
+	memory = run['memory']
+	assert memory['limit_bytes'] == 128 << 20, memory
+	# shared_buffers and what was read into the page cache
+	assert memory['peak_bytes'] is None or 30 << 20 < memory['peak_bytes'] <= 128 << 20, memory
+	assert run['attached'] and run['coverage'] > 0, run
+	EOF
+	nothing_left
+}
