@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
 #include "common/relpath.h"
 #include "miscadmin.h"
@@ -209,6 +211,10 @@ send_hello(int ring_fd)
 	hello.block_size = BLCKSZ;
 	hello.segment_blocks = RELSEG_SIZE;
 	hello.ring_bytes = ring_bytes;
+	hello.wal_segment_bytes = wal_segment_size;
+
+	/* In archive recovery, WAL has just been written when it is read. */
+	hello.timeline = ArchiveRecoveryRequested ? 0 : recoveryTargetTLI;
 	strlcpy(hello.tablespace_dir, TABLESPACE_VERSION_DIRECTORY,
 			sizeof(hello.tablespace_dir));
 	strlcpy(hello.data_directory, DataDir, sizeof(hello.data_directory));

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* Version of everything in this file; both sides must have the same. */
-#define REDOAHEAD_ABI_VERSION	1
+#define REDOAHEAD_ABI_VERSION	2
 
 /* First bytes of each message and of the ring: "REDOAHD\1", little endian. */
 #define REDOAHEAD_MAGIC			UINT64_C(0x0144484145444552)
@@ -133,11 +133,14 @@ struct redoahead_hello
 	uint32_t	block_size;		/* BLCKSZ, bytes */
 	uint32_t	segment_blocks;	/* RELSEG_SIZE, blocks in a segment file */
 	uint64_t	ring_bytes;		/* size of the memfd */
+	uint32_t	wal_segment_bytes;	/* size of a WAL segment file */
+	uint32_t	timeline;		/* whose WAL is read from pg_wal, which is complete; 0:
+								 * WAL comes from elsewhere, and need not be read ahead */
 	char		tablespace_dir[64]; /* TABLESPACE_VERSION_DIRECTORY */
 	char		data_directory[1024];	/* absolute path */
 };
 
-static_assert(sizeof(struct redoahead_hello) == 1128, "redoahead_hello layout");
+static_assert(sizeof(struct redoahead_hello) == 1136, "redoahead_hello layout");
 
 /* redoahead_reply.status */
 #define REDOAHEAD_ACCEPTED		0

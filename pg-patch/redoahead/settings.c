@@ -62,7 +62,7 @@ settings__init(void)
 							"Block references to look ahead in the WAL.",
 							NULL,
 							&redoahead_window,
-							16384, 64, 1024 * 1024,
+							65536, 64, 1024 * 1024,
 							PGC_SIGHUP, 0,
 							NULL, assign_window, NULL);
 	DefineCustomIntVariable("redoahead.decode_buffer_size",

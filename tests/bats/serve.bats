@@ -84,7 +84,7 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	[ "$status" -eq 2 ]
 	[[ $output == *"no data directory"* ]]
 	local option
-	for option in --depth=0 --depth=4097 --depth=x --batch=0 --files=-1 --backend=magic --nonsense; do
+	for option in --depth=0 --depth=4097 --depth=x --window=0 --window=1048577 --files=-1 --backend=magic --nonsense; do
 		run "$redoahead" serve -D "$pgdata" "$option"
 		[ "$status" -eq 2 ]
 	done
@@ -303,17 +303,17 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
-# Lost otherwise: CPU time, of which small batches cost more for each block.
+# Lost otherwise: CPU time, of which small sweeps cost more for each block.
 @test "references of a trickle gather while redo is far from them, and only then" {
 	local far near
 	start --
 	relation base/5/16384 2000
 	produce --count 6000 --rate 20000 --blocks 2000 --lsn-step 100000
-	far=$(stat_field batches)
+	far=$(stat_field sweeps)
 	produce --count 6000 --rate 20000 --blocks 2000
 	wait_for sessions_ended 2
-	near=$(stat_field batches)
-	echo "batches: far $far, near $near"
+	near=$(stat_field sweeps)
+	echo "sweeps: far $far, near $near"
 	[ $((far * 2)) -lt "$near" ]
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/plan.h"
+#include "engine/pool.h"
 #include "source/hello.h"
 #include "source/ring.h"
 
@@ -69,15 +69,30 @@ fuzz_ring(const uint8_t *data, size_t size)
 }
 
 static void
+check_run(const struct pool_run *run, const struct relpath_layout *layout)
+{
+	char		path[RELPATH_BYTES];
+
+	relpath__format(&run->key, layout, path);
+	check(path[0] != '/' && strstr(path, "..") == NULL);
+	check(strlen(path) < RELPATH_BYTES - 1);
+	check(run->blocks >= 1 && run->blocks <= MAX_RUN);
+	check((uint64_t) run->block + run->blocks <=
+		  (run->key.kind == REDOAHEAD_KIND_SLRU ?
+		   REDOAHEAD_SLRU_PAGES_PER_SEGMENT : layout->segment_blocks));
+}
+
+/* References, of which every eighth tells where redo is. */
+static void
 fuzz_refs(const uint8_t *data, size_t size)
 {
 	static struct redoahead_ref refs[MAX_REFS];
-	static struct plan_run runs[MAX_REFS];
 	struct relpath_layout layout = {.block_size = 8192,.tablespace_dir = "PG_18_202506291"};
-	struct counters counters = {0};
-	uint64_t	blocks = 0;
+	struct pool pool;
+	struct pool_run run;
+	uint64_t	told = 0;
+	uint64_t	valid = 0;
 	unsigned	count;
-	unsigned	n;
 
 	if (size < 4)
 		return;
@@ -89,22 +104,40 @@ fuzz_refs(const uint8_t *data, size_t size)
 		count = MAX_REFS;
 	memcpy(refs, data + 4, count * sizeof(refs[0]));
 
-	n = plan__build(refs, count, &layout, UINT64_C(1) << 32, MAX_RUN, runs, &counters);
-	for (unsigned i = 0; i < n; i++)
+	check(pool__create(&pool, POOL_MIN_ENTRIES) == 0);
+	for (unsigned i = 0; i < count; i++)
 	{
-		char		path[RELPATH_BYTES];
+		struct relpath_key key;
+		uint32_t	block;
+		enum invalid_reason reason;
 
-		relpath__format(&runs[i].key, &layout, path);
-		check(path[0] != '/' && strstr(path, "..") == NULL);
-		check(strlen(path) < RELPATH_BYTES - 1);
-		check(runs[i].blocks >= 1 && runs[i].blocks <= MAX_RUN);
-		check((uint64_t) runs[i].block + runs[i].blocks <=
-			  (runs[i].key.kind == REDOAHEAD_KIND_SLRU ?
-			   REDOAHEAD_SLRU_PAGES_PER_SEGMENT : layout.segment_blocks));
-		blocks += runs[i].blocks;
+		if (relpath__resolve(&refs[i], &layout, &key, &block, &reason) < 0)
+		{
+			check(reason < INVALID_REASON_COUNT);
+			continue;
+		}
+		if (pool__room(&pool) == 0)
+			while (pool__retire(&pool, UINT64_MAX, &run))
+				told++;
+		pool__add(&pool, &key, block, refs[i].lsn);
+		valid++;
+		if (i % 8 == 7)
+			while (pool__retire(&pool, refs[i].lsn, &run))
+				told++;
+		else if (i % 4 == 3 ? pool__express(&pool, refs[i].flags, &run) :
+				 pool__next(&pool, MAX_RUN, &run))
+		{
+			check_run(&run, &layout);
+			told += run.blocks + pool__take(&pool, &run, refs[i].reserved % 2);
+		}
+		else
+			pool__begin_sweep(&pool, refs[i].flags);
 	}
-	check(blocks + counters.refs_duplicate + counters.blocks_stale +
-		  counters__invalid(&counters) == count);
+	while (pool__retire(&pool, UINT64_MAX, &run))
+		told++;
+	/* An LSN that nothing comes after is never retired. */
+	check(told + pool.waiting == valid && pool.waiting <= pool.head - pool.tail);
+	pool__destroy(&pool);
 }
 
 int

@@ -42,9 +42,9 @@ import struct
 import sys
 import time
 
-HELLO_BYTES = 1128
+HELLO_BYTES = 1136
 MAGIC = 0x0144484145444552
-VERSION = 1
+VERSION = 2
 HEAD, REPLAY_LSN, DECODE_LSN, DROPPED = 8, 16, 17, 18   # 8-byte words of the ring
 TAIL, HEARTBEAT, SLEEPING = 24, 25, 26
 CONSUMER_WORDS = range(24, 40)

@@ -273,6 +273,7 @@ send_hello(const struct settings *s, int fd, int memfd, int event, uint64_t byte
 	m.hello.block_size = s->block_size;
 	m.hello.segment_blocks = s->segment_blocks;
 	m.hello.ring_bytes = bytes;
+	m.hello.wal_segment_bytes = 16 * 1024 * 1024;
 	snprintf(m.hello.tablespace_dir, sizeof(m.hello.tablespace_dir), "%s", s->tablespace_dir);
 	snprintf(m.hello.data_directory, sizeof(m.hello.data_directory), "%s", s->data_directory);
 	if (fault(s, "short-hello"))

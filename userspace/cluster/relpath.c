@@ -97,6 +97,11 @@ relpath__format(const struct relpath_key *key, const struct relpath_layout *layo
 		snprintf(path, RELPATH_BYTES, "%s/%04X", slru_directories[key->rel], key->segment);
 		return;
 	}
+	if (key->kind == RELPATH_KIND_WAL)
+	{
+		snprintf(path, RELPATH_BYTES, "pg_wal/%08X%08X%08X", key->spc, key->db, key->rel);
+		return;
+	}
 
 	if (key->segment > 0)
 		snprintf(segment, sizeof(segment), ".%u", key->segment);

@@ -15,6 +15,9 @@
 #define RELPATH_DEFAULT_TABLESPACE	1663	/* pg_default: base/ */
 #define RELPATH_GLOBAL_TABLESPACE	1664	/* pg_global: global/ */
 
+/* A kind of file that servers do not name: a WAL segment. */
+#define RELPATH_KIND_WAL	255
+
 /* Room for the longest path. */
 #define RELPATH_BYTES	192
 
@@ -23,17 +26,20 @@ struct relpath_layout
 {
 	uint32_t	block_size;		/* BLCKSZ, bytes */
 	uint32_t	segment_blocks; /* RELSEG_SIZE, blocks in a segment file */
+	uint32_t	wal_segment_bytes;	/* size of a WAL segment, bytes */
+	uint32_t	timeline;		/* whose WAL redo reads from pg_wal, 0 if from elsewhere */
 	char		tablespace_dir[64]; /* TABLESPACE_VERSION_DIRECTORY */
 };
 
 /* One segment file; reserved bytes are zero, so that keys compare as bytes. */
 struct relpath_key
 {
-	uint32_t	spc;			/* tablespace OID, 0 for an SLRU */
-	uint32_t	db;				/* database OID, 0 for shared ones and SLRUs */
-	uint32_t	rel;			/* relfilenumber or REDOAHEAD_SLRU_* */
+	uint32_t	spc;			/* tablespace OID, 0 for an SLRU; timeline of WAL */
+	uint32_t	db;				/* database OID, 0 for shared ones and SLRUs; WAL: middle
+								 * part of the name */
+	uint32_t	rel;			/* relfilenumber or REDOAHEAD_SLRU_*; WAL: its last part */
 	uint32_t	segment;		/* number of the segment file */
-	uint8_t		kind;			/* REDOAHEAD_KIND_* */
+	uint8_t		kind;			/* REDOAHEAD_KIND_* or RELPATH_KIND_WAL */
 	uint8_t		fork;			/* REDOAHEAD_FORK_*, 0 for an SLRU */
 	uint16_t	reserved;		/* 0 */
 };

@@ -14,17 +14,18 @@
 
 #include "cmd/cmd.h"
 #include "cmd/serve_loop.h"
+#include "engine/pool.h"
 #include "report/log.h"
 
 /* Descriptors that are not of data files. */
 #define OTHER_DESCRIPTORS	32
 
-#define DEFAULT_DEPTH		256
-#define DEFAULT_BATCH		256
+#define DEFAULT_DEPTH		1024
+#define DEFAULT_WINDOW		65536
 #define DEFAULT_FILES		1000
 
 #define MAX_DEPTH			4096
-#define MAX_BATCH			65536
+#define MAX_WINDOW			POOL_MAX_ENTRIES
 #define MAX_FILES			1000000
 
 struct serve_arguments
@@ -34,8 +35,9 @@ struct serve_arguments
 	const char *backend;		/* auto, io_uring or fadvise */
 	const char *trace;			/* trace file, or NULL */
 	const char *stats;			/* statistics file, or NULL */
+	const char *timeline;		/* timeline file, or NULL */
 	unsigned	depth;			/* most blocks in flight */
-	unsigned	batch;			/* references ordered together */
+	unsigned	window;			/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 };
 
@@ -43,11 +45,12 @@ enum
 {
 	OPTION_SOCKET = 256,
 	OPTION_DEPTH,
-	OPTION_BATCH,
+	OPTION_WINDOW,
 	OPTION_FILES,
 	OPTION_BACKEND,
 	OPTION_TRACE,
-	OPTION_STATS
+	OPTION_STATS,
+	OPTION_TIMELINE
 };
 
 static const struct argp_option options[] = {
@@ -55,15 +58,18 @@ static const struct argp_option options[] = {
 	{"socket", OPTION_SOCKET, "PATH", 0,
 		"socket the server connects to, relative to the data directory (default: "
 	REDOAHEAD_DEFAULT_SOCKET ")", 0},
-	{"depth", OPTION_DEPTH, "BLOCKS", 0, "most blocks in flight, 1 to 4096 (default: 256)", 0},
-	{"batch", OPTION_BATCH, "REFERENCES", 0,
-	"references put in order together, 1 to 65536 (default: 256)", 0},
+	{"depth", OPTION_DEPTH, "BLOCKS", 0,
+	"never more blocks than this in flight, 1 to 4096 (default: 1024)", 0},
+	{"window", OPTION_WINDOW, "BLOCKS", 0,
+	"never more blocks than this read ahead of redo, 1 to 1048576 (default: 65536)", 0},
 	{"files", OPTION_FILES, "FILES", 0,
 	"most data files kept open, fewer if the limit of the process is lower (default: 1000)", 0},
 	{"backend", OPTION_BACKEND, "NAME", 0,
 	"how to read: io_uring, fadvise, or auto for the first that works (default: auto)", 0},
 	{"trace", OPTION_TRACE, "FILE", 0, "write a line for each block to FILE", 0},
 	{"stats", OPTION_STATS, "FILE", 0, "keep all counters in FILE, as JSON", 0},
+	{"timeline", OPTION_TIMELINE, "FILE", 0,
+	"write a line for each tenth of a second of a recovery to FILE", 0},
 	{"verbose", 'v', NULL, 0, "log more", 0},
 	{0}
 };
@@ -97,8 +103,8 @@ parse_option(int key, char *value, struct argp_state *state)
 		case OPTION_DEPTH:
 			arguments->depth = parse_number(state, "depth", value, MAX_DEPTH);
 			break;
-		case OPTION_BATCH:
-			arguments->batch = parse_number(state, "batch", value, MAX_BATCH);
+		case OPTION_WINDOW:
+			arguments->window = parse_number(state, "window", value, MAX_WINDOW);
 			break;
 		case OPTION_FILES:
 			arguments->files = parse_number(state, "files", value, MAX_FILES);
@@ -114,6 +120,9 @@ parse_option(int key, char *value, struct argp_state *state)
 			break;
 		case OPTION_STATS:
 			arguments->stats = value;
+			break;
+		case OPTION_TIMELINE:
+			arguments->timeline = value;
 			break;
 		case 'v':
 			log__set_verbose(1);
@@ -210,7 +219,7 @@ make_engine(struct engine **engine, struct engine_options *engine_options,
 	engine_options->sink = &sink_fadvise;
 	err = engine__create(engine, engine_options);
 	if (err < 0)
-		log_error("cannot start: %s; lower --depth, --batch or --files", strerror(-err));
+		log_error("cannot start: %s; lower --depth, --window or --files", strerror(-err));
 	return err;
 }
 
@@ -222,11 +231,12 @@ cmd__serve(int argc, char **argv)
 		.socket = REDOAHEAD_DEFAULT_SOCKET,
 		.backend = "auto",
 		.depth = DEFAULT_DEPTH,
-		.batch = DEFAULT_BATCH,
+		.window = DEFAULT_WINDOW,
 		.files = DEFAULT_FILES,
 	};
 	struct cluster cluster;
 	struct trace *trace = NULL;
+	struct timeline *timeline = NULL;
 	struct engine *engine = NULL;
 	struct engine_options engine_options;
 	struct serve_config config;
@@ -241,12 +251,14 @@ cmd__serve(int argc, char **argv)
 	{
 		.dirfd = cluster.dirfd,
 		.depth = arguments.depth,
-		.batch = arguments.batch,
+		.window = arguments.window,
 		.files = fit_files(arguments.files),
 	};
 	err = cluster__become_owner(&cluster);
 	if (err == 0 && arguments.trace != NULL)
 		err = trace__open(&trace, arguments.trace);
+	if (err == 0 && arguments.timeline != NULL)
+		err = timeline__open(&timeline, arguments.timeline);
 	engine_options.trace = trace;
 	if (err == 0)
 		err = make_engine(&engine, &engine_options, arguments.backend);
@@ -259,11 +271,13 @@ cmd__serve(int argc, char **argv)
 			.engine_options = &engine_options,
 			.socket = arguments.socket,
 			.stats_path = arguments.stats,
+			.timeline = timeline,
 		};
 		err = serve_loop__run(&config);
 	}
 
 	engine__destroy(engine);
+	timeline__close(timeline);
 	trace__close(trace);
 	cluster__close(&cluster);
 	return err < 0 ? EXIT_FAILED : EXIT_OK;

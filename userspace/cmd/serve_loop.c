@@ -55,6 +55,9 @@
 /* Time between two writes of the statistics file, us. */
 #define STATS_US		1000000
 
+/* References taken from the ring at once. */
+#define TAKE_REFS		1024
+
 /* Events fetched at once. */
 #define MAX_EVENTS		16
 
@@ -71,7 +74,7 @@ struct serve
 	bool		hung_up;		/* the server closed its socket */
 	struct listener_offer server;	/* its descriptors and its hello */
 	struct ring ring;			/* its references */
-	struct redoahead_ref *refs; /* a batch of them, copied */
+	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* of the reference taken last */
 	uint64_t	pace_lsn;		/* where redo was when its pace was taken */
 	uint64_t	pace;			/* WAL replayed in PUBLISH_US or more, bytes */
@@ -80,6 +83,7 @@ struct serve
 	uint64_t	work_us;		/* when there was work last, us */
 	uint64_t	events_us;		/* when epoll was looked at last, us */
 	uint64_t	publish_us;		/* when the server was told last, us */
+	uint64_t	moment_us;		/* when the timeline got its last line, us */
 
 	/* For the report. */
 	uint64_t	stats_us;		/* when the file was written last, us */
@@ -107,7 +111,8 @@ write_stats(struct serve *serve)
 	struct counters total = serve->ended;
 	struct stats stats = {
 		.backend = config->engine_options->sink->name,
-		.depth = config->engine_options->depth,
+		.control = engine__control(config->engine),
+		.begin_us = serve->begin_us,
 		.attached = serve->attached,
 		.recoveries = serve->recoveries,
 		.recovery = &serve->last,
@@ -151,6 +156,27 @@ publish(struct serve *serve, uint64_t now_us)
 	ring__publish(&serve->ring, &progress);
 }
 
+/* Add a moment to the timeline. */
+static void
+note_moment(struct serve *serve, uint64_t replay_lsn, uint64_t now_us)
+{
+	const struct engine *engine = serve->config->engine;
+	const struct control *control = engine__control(engine);
+	struct timeline_moment moment = {
+		.at_us = now_us - serve->begin_us,
+		.replay_lsn = replay_lsn,
+		.waiting = engine__waiting(engine),
+		.in_flight = engine__in_flight(engine),
+		.ahead = engine__ahead(engine),
+		.depth = control->depth,
+		.window = control->window,
+		.blocks_read = engine__counters(serve->config->engine)->blocks_read,
+	};
+
+	serve->moment_us = now_us;
+	timeline__add(serve->config->timeline, &moment);
+}
+
 static int
 watch(struct serve *serve, int fd, uint32_t events)
 {
@@ -179,6 +205,8 @@ attach(struct serve *serve, struct listener_offer *offer)
 	struct relpath_layout layout = {
 		.block_size = offer->hello.block_size,
 		.segment_blocks = offer->hello.segment_blocks,
+		.wal_segment_bytes = offer->hello.wal_segment_bytes,
+		.timeline = offer->hello.timeline,
 	};
 	const char *reason;
 
@@ -215,6 +243,7 @@ attach(struct serve *serve, struct listener_offer *offer)
 	serve->begin_us = clock__now_us();
 	serve->begin_cpu_us = clock__cpu_us();
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
+	serve->moment_us = 0;
 	serve->taken_lsn = serve->pace_lsn = serve->pace = 0;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
@@ -339,6 +368,17 @@ may_gather(struct serve *serve, uint64_t replay_lsn)
 		distance / GATHER_PACES >= serve->pace && ring__is_empty(&serve->ring);
 }
 
+/* How far the server has come with decoding, as far as we can know. */
+static uint64_t
+decode_lsn(const struct serve *serve, uint64_t replay_lsn)
+{
+	uint64_t	lsn = ring__decode_lsn(&serve->ring);
+
+	if (lsn < replay_lsn)
+		lsn = replay_lsn;
+	return lsn < serve->taken_lsn ? serve->taken_lsn : lsn;
+}
+
 /* One round while a recovery is attached.  Returns -errno to end it. */
 static int
 serve_round(struct serve *serve)
@@ -347,31 +387,34 @@ serve_round(struct serve *serve)
 	static const struct timespec gathering = {.tv_nsec = GATHER_US * 1000};
 	struct engine *engine = serve->config->engine;
 	uint64_t	replay_lsn = ring__replay_lsn(&serve->ring);
-	unsigned	room = engine__room(engine);
+	unsigned	room;
 	uint64_t	now_us;
 	bool		gather;
 	int			taken = 0;
 	int			done;
 
 	ring__beat(&serve->ring);
-	if (room > 0)
+	while ((room = engine__room(engine)) > 0)
 	{
-		taken = ring__take(&serve->ring, serve->refs, room);
-		if (taken < 0)
+		int			n = ring__take(&serve->ring, serve->refs,
+								   room < TAKE_REFS ? room : TAKE_REFS);
+
+		if (n < 0)
 		{
 			log_warning("the server wrote an impossible index into the ring; its recovery is no longer served; report a bug");
-			return taken;
+			return n;
 		}
-		if (taken > 0)
-		{
-			engine__offer(engine, serve->refs, (unsigned) taken, replay_lsn);
-			serve->taken_lsn = serve->refs[taken - 1].lsn;
-		}
+		if (n == 0)
+			break;
+		engine__offer(engine, serve->refs, (unsigned) n);
+		serve->taken_lsn = serve->refs[n - 1].lsn;
+		taken += n;
 	}
 
 	/* With all asked for, look at the ring again soon, or let it fill. */
 	gather = may_gather(serve, replay_lsn);
-	done = engine__run(engine, replay_lsn, WAIT_US, gather ? 0 : LOOK_US);
+	done = engine__run(engine, replay_lsn, decode_lsn(serve, replay_lsn),
+					   WAIT_US, gather ? 0 : LOOK_US);
 	if (done < 0)
 		return done;
 
@@ -385,12 +428,16 @@ serve_round(struct serve *serve)
 	}
 	if (now_us - serve->stats_us >= STATS_US)
 		write_stats(serve);
+	if (serve->config->timeline != NULL && now_us - serve->moment_us >= TIMELINE_US)
+		note_moment(serve, replay_lsn, now_us);
 
 	if (taken > 0 || !engine__idle(engine))
 	{
 		serve->work_us = now_us;
-		if (gather && engine__room(engine) > 0)
+		if (gather && engine__waiting(engine) == 0)
 			nanosleep(&gathering, NULL);
+		else if (engine__waiting(engine) > 0 && engine__in_flight(engine) == 0)
+			nanosleep(&look, NULL);	/* far enough ahead of redo */
 		if (now_us - serve->events_us >= EVENTS_US)
 			return handle_events(serve, 0);
 		return 0;
@@ -456,10 +503,9 @@ serve_loop__run(const struct serve_config *config)
 	struct serve serve = {.config = config,.epoll_fd = -1,.signal_fd = -1};
 	int			err;
 
-	serve.refs = calloc(config->engine_options->batch, sizeof(*serve.refs));
 	serve.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	serve.signal_fd = open_signals();
-	if (serve.refs == NULL || serve.epoll_fd < 0 || serve.signal_fd < 0 ||
+	if (serve.epoll_fd < 0 || serve.signal_fd < 0 ||
 		watch(&serve, serve.signal_fd, EPOLLIN) < 0)
 	{
 		log_error("cannot set up the event loop: %s; raise the limits of this process",
@@ -471,7 +517,7 @@ serve_loop__run(const struct serve_config *config)
 	if (err < 0)
 		goto cleanup;
 
-	log_info("serving \"%s\" at \"%s\" with %s, %u blocks in flight",
+	log_info("serving \"%s\" at \"%s\" with %s, up to %u blocks in flight",
 			 config->cluster->path, config->socket,
 			 config->engine_options->sink->name, config->engine_options->depth);
 	write_stats(&serve);
@@ -484,6 +530,5 @@ cleanup:
 		close(serve.signal_fd);
 	if (serve.epoll_fd >= 0)
 		close(serve.epoll_fd);
-	free(serve.refs);
 	return err;
 }

@@ -7,6 +7,7 @@
 
 #include "cluster/cluster.h"
 #include "engine/engine.h"
+#include "report/timeline.h"
 
 struct serve_config
 {
@@ -15,6 +16,7 @@ struct serve_config
 	const struct engine_options *engine_options;	/* how it was made */
 	const char *socket;			/* path of the socket */
 	const char *stats_path;		/* statistics file, or NULL */
+	struct timeline *timeline;	/* where each moment is told of, or NULL */
 };
 
 int			serve_loop__run(const struct serve_config *config);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cluster/relpath.h"
+#include "engine/control.h"
 #include "engine/sink.h"
 #include "report/counters.h"
 #include "report/trace.h"
@@ -17,8 +18,8 @@ struct engine_options
 {
 	const struct sink_ops *sink;	/* how to read */
 	int			dirfd;			/* the data directory; stays the caller's */
-	unsigned	depth;			/* most blocks in flight */
-	unsigned	batch;			/* most references ordered together */
+	unsigned	depth;			/* most blocks ever in flight */
+	unsigned	window;			/* most blocks ever read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 	struct trace *trace;		/* where each block is told of, or NULL */
 };
@@ -31,13 +32,16 @@ void		engine__begin(struct engine *engine, const struct relpath_layout *layout);
 int			engine__end(struct engine *engine);
 unsigned	engine__room(const struct engine *engine);
 void		engine__offer(struct engine *engine, const struct redoahead_ref *refs,
-						  unsigned count, uint64_t replay_lsn);
-int			engine__run(struct engine *engine, uint64_t replay_lsn,
+						  unsigned count);
+int			engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 						unsigned busy_wait_us, unsigned spare_wait_us);
 void		engine__sweep(struct engine *engine);
 unsigned	engine__in_flight(const struct engine *engine);
+unsigned	engine__waiting(const struct engine *engine);
+unsigned	engine__ahead(const struct engine *engine);
 unsigned	engine__open_files(const struct engine *engine);
 bool		engine__idle(const struct engine *engine);
 struct counters *engine__counters(struct engine *engine);
+const struct control *engine__control(const struct engine *engine);
 
 #endif							/* REDOAHEAD_ENGINE_ENGINE_H */

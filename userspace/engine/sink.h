@@ -29,6 +29,12 @@ struct sink_ops
 	/* Make a sink for at most depth requests at a time. */
 	int			(*open) (struct sink **sink, unsigned depth);
 
+	/*
+	 * From now on no more than depth requests will be in flight.  NULL if
+	 * requests are done when they are made, so that none ever is.
+	 */
+	void		(*set_depth) (struct sink *sink, unsigned depth);
+
 	/* Ask for a range; may be held back until flush. */
 	int			(*queue) (struct sink *sink, int fd, uint64_t offset,
 						  uint32_t bytes, uint32_t token);

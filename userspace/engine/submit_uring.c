@@ -92,6 +92,7 @@ struct sink
 	char	   *scratch;		/* SINK_MAX_BYTES of bytes nobody looks at */
 
 	unsigned	group_size;		/* most reads in a group; 1: no groups */
+	bool		no_groups;		/* they do not work here */
 	struct uring_group *groups; /* slots of them */
 	uint32_t	free_group;		/* chain of unused groups */
 	uint32_t	open_group;		/* group that still takes reads, or NO_GROUP */
@@ -144,6 +145,19 @@ uring_close(struct sink *sink)
 	free(sink);
 }
 
+/* Groups must not be so large that the device idles when one of them is done. */
+static void
+uring_set_depth(struct sink *sink, unsigned depth)
+{
+	unsigned	size = depth / MIN_GROUPS;
+
+	if (size > MAX_GROUP)
+		size = MAX_GROUP;
+	if (size == 0 || sink->no_groups)
+		size = 1;
+	sink->group_size = size;
+}
+
 static int
 uring_open(struct sink **result, unsigned depth)
 {
@@ -169,11 +183,7 @@ uring_open(struct sink **result, unsigned depth)
 		uring_close(sink);
 		return err;
 	}
-	sink->group_size = depth / MIN_GROUPS;
-	if (sink->group_size > MAX_GROUP)
-		sink->group_size = MAX_GROUP;
-	if (sink->group_size == 0)
-		sink->group_size = 1;
+	uring_set_depth(sink, depth);
 	for (unsigned i = 0; i < depth; i++)
 		sink->groups[i].next_free = i + 1 < depth ? i + 1 : NO_GROUP;
 	sink->open_group = NO_GROUP;
@@ -289,8 +299,9 @@ would_wait(const struct uring_read *read, int32_t result)
 static void
 give_up_groups(struct sink *sink)
 {
-	if (sink->group_size == 1)
+	if (sink->no_groups)
 		return;
+	sink->no_groups = true;
 	sink->group_size = 1;
 	log_info("this file system does not start reads that may not wait; "
 			 "waiting for each read, which takes more CPU time");
@@ -468,6 +479,7 @@ uring_flush(struct sink *sink, unsigned want, unsigned wait_us,
 const struct sink_ops sink_uring = {
 	.name = "io_uring",
 	.open = uring_open,
+	.set_depth = uring_set_depth,
 	.queue = uring_queue,
 	.flush = uring_flush,
 	.close = uring_close,

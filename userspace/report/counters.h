@@ -39,15 +39,16 @@ struct counters
 {
 	uint64_t	refs_taken;		/* references taken from the ring */
 	uint64_t	refs_implied;	/* of those, implied but not named by the WAL */
-	uint64_t	refs_duplicate; /* same block twice in one batch */
+	uint64_t	refs_duplicate; /* same block twice in one sweep */
 	uint64_t	refs_invalid[INVALID_REASON_COUNT]; /* refused, by reason */
-	uint64_t	batches;		/* batches taken */
+	uint64_t	sweeps;			/* times that waiting blocks were put in order */
 	uint64_t	blocks_stale;	/* blocks already replayed when their turn came */
 	uint64_t	requests;		/* read requests issued */
 	uint64_t	requests_joined;	/* of those, for more than one block */
 	uint64_t	blocks_requested;	/* blocks in all requests issued */
 	uint64_t	blocks_read;	/* blocks brought into the page cache */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not brought in, by reason */
+	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */
 	uint64_t	blocks_abandoned;	/* planned, but the recovery ended first */
 	uint64_t	known_missing;	/* of the failed, known from an earlier attempt */
 	uint64_t	latency_us;		/* from request to completion, summed, us */

@@ -24,12 +24,13 @@ static const struct
 	{"refs_taken", offsetof(struct counters, refs_taken)},
 	{"refs_implied", offsetof(struct counters, refs_implied)},
 	{"refs_duplicate", offsetof(struct counters, refs_duplicate)},
-	{"batches", offsetof(struct counters, batches)},
+	{"sweeps", offsetof(struct counters, sweeps)},
 	{"blocks_stale", offsetof(struct counters, blocks_stale)},
 	{"requests", offsetof(struct counters, requests)},
 	{"requests_joined", offsetof(struct counters, requests_joined)},
 	{"blocks_requested", offsetof(struct counters, blocks_requested)},
 	{"blocks_read", offsetof(struct counters, blocks_read)},
+	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
 	{"blocks_abandoned", offsetof(struct counters, blocks_abandoned)},
 	{"blocks_known_missing", offsetof(struct counters, known_missing)},
 	{"blocks_in_flight_max", offsetof(struct counters, in_flight_max)},
@@ -84,6 +85,46 @@ counters_object(const struct counters *counters)
 	return object;
 }
 
+/* One entry of the controller's record. */
+static struct json_object *
+change_object(const struct control_change *change, uint64_t begin_us)
+{
+	struct json_object *object = json_object_new_object();
+	bool		depth = change->reason == CONTROL_FASTER || change->reason == CONTROL_AS_FAST;
+
+	add_seconds(object, "seconds", change->at_us - begin_us);
+	json_object_object_add(object, "limit",
+						   json_object_new_string(depth ? "depth" : "window"));
+	add_count(object, "from_blocks", change->from);
+	add_count(object, "to_blocks", change->to);
+	json_object_object_add(object, "reason",
+						   json_object_new_string(control__reason_name(change->reason)));
+	if (depth)
+	{
+		add_count(object, "blocks_per_second_before", change->rate_from);
+		add_count(object, "blocks_per_second_after", change->rate_to);
+	}
+	return object;
+}
+
+/* The limits, and why they changed; begin_us is when the recovery began. */
+static struct json_object *
+control_object(const struct control *control, uint64_t begin_us)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *log = json_object_new_array();
+	uint64_t	first = control->changes > CONTROL_LOG ? control->changes - CONTROL_LOG : 0;
+
+	add_count(object, "depth_blocks", control->settled);
+	add_count(object, "window_blocks", control->window);
+	add_count(object, "changes", control->changes);
+	add_count(object, "failed_trials", control->failed_trials);
+	for (uint64_t i = first; i < control->changes; i++)
+		json_object_array_add(log, change_object(&control->log[i % CONTROL_LOG], begin_us));
+	json_object_object_add(object, "last_changes", log);
+	return object;
+}
+
 static struct json_object *
 stats_object(const struct stats *stats)
 {
@@ -94,12 +135,12 @@ stats_object(const struct stats *stats)
 			 (unsigned) (stats->replay_lsn >> 32), (unsigned) stats->replay_lsn);
 	add_count(object, "pid", (uint64_t) getpid());
 	json_object_object_add(object, "backend", json_object_new_string(stats->backend));
-	add_count(object, "depth_blocks", stats->depth);
 	json_object_object_add(object, "attached", json_object_new_boolean(stats->attached));
 	add_count(object, "recoveries", stats->recoveries);
 	add_count(object, "blocks_in_flight", stats->in_flight);
 	add_count(object, "files_open", stats->open_files);
 	json_object_object_add(object, "replay_lsn", json_object_new_string(lsn));
+	json_object_object_add(object, "control", control_object(stats->control, stats->begin_us));
 	json_object_object_add(object, "recovery", counters_object(stats->recovery));
 	json_object_object_add(object, "total", counters_object(stats->total));
 	return object;

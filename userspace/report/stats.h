@@ -8,13 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/control.h"
 #include "report/counters.h"
 
 /* What the file tells of one moment. */
 struct stats
 {
 	const char *backend;		/* name of the sink */
-	unsigned	depth;			/* most blocks in flight */
+	const struct control *control;	/* the limits, and why they changed */
+	uint64_t	begin_us;		/* when the present or last recovery began, us */
 	bool		attached;		/* is a recovery attached? */
 	uint64_t	recoveries;		/* recoveries that attached so far */
 	uint64_t	in_flight;		/* blocks in flight now */

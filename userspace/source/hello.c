@@ -18,6 +18,10 @@
 #define MAX_BLOCK_SIZE	32768
 #define MAX_SEGMENT_BYTES	(UINT64_C(1) << 40)
 
+/* Bounds of initdb --wal-segsize, bytes. */
+#define MIN_WAL_SEGMENT	(1024 * 1024)
+#define MAX_WAL_SEGMENT	(1024 * 1024 * 1024)
+
 /* Fill in a refusal. */
 void
 hello__refuse(struct hello_verdict *verdict, uint32_t status, const char *format,...)
@@ -84,6 +88,12 @@ hello__parse(const void *message, size_t bytes, struct redoahead_hello *hello,
 		hello__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
 					  "segment size of %u blocks is impossible; report a bug",
 					  hello->segment_blocks);
+	else if (!is_power_of_two(hello->wal_segment_bytes) ||
+			 hello->wal_segment_bytes < MIN_WAL_SEGMENT ||
+			 hello->wal_segment_bytes > MAX_WAL_SEGMENT)
+		hello__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
+					  "WAL segment size of %u bytes is impossible; report a bug",
+					  hello->wal_segment_bytes);
 	else if (memchr(hello->tablespace_dir, '\0', sizeof(hello->tablespace_dir)) == NULL ||
 			 !is_directory_name(hello->tablespace_dir))
 		hello__refuse(verdict, REDOAHEAD_BAD_CLUSTER,

@@ -162,6 +162,13 @@ ring__replay_lsn(const struct ring *ring)
 	return __atomic_load_n(&ring->shared->replay_lsn, __ATOMIC_RELAXED);
 }
 
+/* Start of the last record decoded when the last record was replayed. */
+uint64_t
+ring__decode_lsn(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->shared->decode_lsn, __ATOMIC_RELAXED);
+}
+
 /* References that the server could not emit. */
 uint64_t
 ring__dropped(const struct ring *ring)

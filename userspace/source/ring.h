@@ -41,6 +41,7 @@ void		ring__unmap(struct ring *ring);
 int			ring__take(struct ring *ring, struct redoahead_ref *refs, unsigned room);
 bool		ring__is_empty(struct ring *ring);
 uint64_t	ring__replay_lsn(const struct ring *ring);
+uint64_t	ring__decode_lsn(const struct ring *ring);
 uint64_t	ring__dropped(const struct ring *ring);
 void		ring__beat(struct ring *ring);
 void		ring__publish(struct ring *ring, const struct ring_progress *progress);

@@ -1,0 +1,203 @@
+/*
+ * test_control.c
+ *		What depth and window the controller finds for modelled devices.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/control.h"
+
+#define ROUND_US	2000		/* between two calls of control__note */
+
+static struct control control;
+static uint64_t now_us;
+static uint64_t blocks;
+
+/* Blocks per second that a device brings with so many in flight. */
+typedef double (*device_speed) (unsigned depth);
+
+/* 70 000 per second, reached with 64 in flight. */
+static double
+ssd(unsigned depth)
+{
+	return depth < 64 ? depth * 70000 / 64 : 70000;
+}
+
+/* A volume with a limit that 3 in flight reach. */
+static double
+volume(unsigned depth)
+{
+	return depth < 3 ? depth * 1000 : 3000;
+}
+
+/* Many disks: a third more for each doubling. */
+static double
+array(unsigned depth)
+{
+	double		rate = 1000;
+
+	for (; depth > 32; depth /= 2)
+		rate *= 1.33;
+	return rate;
+}
+
+static void
+begin(unsigned depth, unsigned max_depth)
+{
+	now_us = 1000000;
+	blocks = 0;
+	control__init(&control, depth, max_depth, 65536, true);
+	control__begin(&control, now_us);
+}
+
+/* So many seconds with a device whose speed varies by up to noise, 0 to 1. */
+static void
+work(device_speed device, double seconds, bool redo_waits, double noise)
+{
+	uint64_t	end_us = now_us + (uint64_t) (seconds * 1e6);
+	double		rest = 0;
+
+	while (now_us < end_us)
+	{
+		double		factor = 1 + noise * ((double) rand() / RAND_MAX - 0.5);
+
+		now_us += ROUND_US;
+		rest += device(control.depth) * factor * ROUND_US / 1e6;
+		blocks += (uint64_t) rest;
+		rest -= (double) (uint64_t) rest;
+		control__note(&control, now_us, blocks, true, redo_waits);
+	}
+}
+
+/* Lost otherwise: arrays of many disks would be used like one. */
+static void
+test_goes_deeper_as_long_as_it_is_faster(void **state)
+{
+	(void) state;
+	begin(64, 1024);
+	work(array, 60, true, 0.1);
+	assert_int_equal(control.settled, 1024);
+	assert_int_equal(control.log[0].reason, CONTROL_FASTER);
+	assert_int_equal(control.log[0].from, 64);
+	assert_int_equal(control.log[0].to, 128);
+	assert_in_range(control.log[0].rate_to, control.log[0].rate_from * 1.08, control.log[0].rate_from * 1.6);
+}
+
+/* Lost otherwise: redo's own reads would stand in a long line for nothing. */
+static void
+test_does_not_queue_what_is_limited_anyway(void **state)
+{
+	(void) state;
+	begin(256, 1024);
+	work(volume, 120, true, 0.02);
+	assert_int_equal(control.settled, CONTROL_MIN_DEPTH);
+	assert_int_equal(control.log[0].reason, CONTROL_AS_FAST);
+}
+
+static void
+test_stays_deep_enough(void **state)
+{
+	(void) state;
+	begin(256, 1024);
+	work(ssd, 60, true, 0.05);
+	assert_in_range(control.settled, 64, 128);
+	assert_true(control.failed_trials > 0);
+}
+
+/* Deep enough is what redo does not wait for. */
+static void
+test_does_not_go_deeper_while_redo_does_not_wait(void **state)
+{
+	(void) state;
+	begin(64, 1024);
+	work(array, 20, false, 0);
+	assert_true(control.settled <= 64);
+}
+
+/* When nothing waits, the speed is redo's, and says nothing. */
+static void
+test_learns_nothing_from_an_idle_device(void **state)
+{
+	(void) state;
+	begin(256, 1024);
+	for (int i = 0; i < 10000; i++)
+		control__note(&control, now_us += ROUND_US, blocks += 100, false, true);
+	assert_int_equal(control.settled, 256);
+	assert_int_equal(control.depth, 256);
+	assert_int_equal(control.changes + control.failed_trials, 0);
+}
+
+static void
+test_a_fixed_depth_stays(void **state)
+{
+	(void) state;
+	begin(256, 1024);
+	control__init(&control, 256, 1024, 65536, false);
+	work(array, 10, true, 0);
+	assert_int_equal(control.depth, 256);
+}
+
+/* What was learned is kept for the next recovery, a trial under way is not. */
+static void
+test_the_next_recovery_begins_where_the_last_one_ended(void **state)
+{
+	(void) state;
+	begin(64, 1024);
+	work(array, 20, true, 0);
+	while (control.step != 1)
+		work(array, 0.01, true, 0);
+	assert_int_not_equal(control.depth, control.settled);
+	control__begin(&control, now_us);
+	assert_int_equal(control.depth, control.settled);
+	assert_true(control.settled > 64);
+	assert_int_equal(control.changes, 0);
+}
+
+/* Lost otherwise: what is read ahead would be evicted before redo uses it. */
+static void
+test_the_window_follows_memory(void **state)
+{
+	(void) state;
+	begin(64, 1024);
+	control__fit(&control, now_us, UINT64_MAX);
+	assert_int_equal(control.window, 65536);
+	assert_int_equal(control.changes, 0);
+	control__fit(&control, now_us, 3000);
+	assert_int_equal(control.window, 3000);
+	assert_int_equal(control.log[0].reason, CONTROL_LESS_MEMORY);
+	control__fit(&control, now_us, 3100);	/* hardly worth it */
+	assert_int_equal(control.window, 3000);
+	control__fit(&control, now_us, 2900);
+	assert_int_equal(control.window, 2900);
+	control__fit(&control, now_us, 5000);
+	assert_int_equal(control.window, 5000);
+	control__fit(&control, now_us, 0);
+	assert_int_equal(control.window, CONTROL_MIN_WINDOW);
+	control__fit(&control, now_us, 1000000);
+	assert_int_equal(control.window, 65536);
+	assert_int_equal(control.changes, 5);
+	assert_int_equal(control.log[4].reason, CONTROL_MORE_MEMORY);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_goes_deeper_as_long_as_it_is_faster),
+		cmocka_unit_test(test_does_not_queue_what_is_limited_anyway),
+		cmocka_unit_test(test_stays_deep_enough),
+		cmocka_unit_test(test_does_not_go_deeper_while_redo_does_not_wait),
+		cmocka_unit_test(test_learns_nothing_from_an_idle_device),
+		cmocka_unit_test(test_a_fixed_depth_stays),
+		cmocka_unit_test(test_the_next_recovery_begins_where_the_last_one_ended),
+		cmocka_unit_test(test_the_window_follows_memory),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/*
+ * test_walahead.c
+ *		Which WAL is read ahead.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/walahead.h"
+
+#define MB	(UINT64_C(1) << 20)
+
+static struct walahead wal;
+
+static void
+begin(uint32_t timeline)
+{
+	struct relpath_layout layout = {
+		.block_size = 8192,.wal_segment_bytes = 16 * MB,.timeline = timeline
+	};
+
+	walahead__begin(&wal, &layout);
+}
+
+/* Ask for all that may be asked for; returns how many bytes. */
+static uint64_t
+ask(uint64_t decode_lsn)
+{
+	struct pool_run run;
+	uint64_t	blocks = 0;
+
+	for (; walahead__next(&wal, decode_lsn, &run); walahead__take(&wal, &run))
+	{
+		assert_int_equal(run.key.kind, RELPATH_KIND_WAL);
+		assert_true(run.block + run.blocks <= 2048);
+		blocks += run.blocks;
+	}
+	return blocks * 8192;
+}
+
+/* Lost otherwise: decoding would wait for each piece of WAL. */
+static void
+test_keeps_ahead_of_decoding(void **state)
+{
+	(void) state;
+	begin(1);
+	assert_int_equal(ask(0), 0);	/* nothing is known yet */
+	assert_in_range(ask(100 * MB + 5), 8 * MB, 8 * MB + 128 * 1024);
+	assert_int_equal(ask(100 * MB + 5), 0);
+	assert_int_equal(ask(101 * MB + 5), 1 * MB);
+}
+
+static void
+test_names_the_segments(void **state)
+{
+	struct relpath_layout layout = {.timeline = 3};
+	struct pool_run run;
+	char		path[RELPATH_BYTES];
+
+	(void) state;
+	begin(3);
+	assert_true(walahead__next(&wal, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, &run));
+	relpath__format(&run.key, &layout, path);
+	assert_string_equal(path, "pg_wal/0000000300000002000000FF");
+	assert_int_equal(run.block, 2032);
+	walahead__take(&wal, &run);
+	assert_true(walahead__next(&wal, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, &run));
+	relpath__format(&run.key, &layout, path);
+	assert_string_equal(path, "pg_wal/000000030000000300000000");
+	assert_int_equal(run.block, 0);
+}
+
+/* A second recovery, or a server that lies, may be anywhere. */
+static void
+test_follows_jumps(void **state)
+{
+	(void) state;
+	begin(1);
+	ask(100 * MB);
+	assert_int_equal(ask(500 * MB), 8 * MB);
+	assert_int_equal(ask(3 * MB), 8 * MB);
+	ask(UINT64_MAX);
+	assert_int_equal(ask(3 * MB), 8 * MB);
+}
+
+/* Lost otherwise: a standby would read old segments that are about to be overwritten. */
+static void
+test_leaves_wal_from_elsewhere_alone(void **state)
+{
+	(void) state;
+	begin(0);
+	assert_int_equal(ask(100 * MB), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keeps_ahead_of_decoding),
+		cmocka_unit_test(test_names_the_segments),
+		cmocka_unit_test(test_follows_jumps),
+		cmocka_unit_test(test_leaves_wal_from_elsewhere_alone),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

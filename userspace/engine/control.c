@@ -1,0 +1,277 @@
+/*
+ * control.c
+ *		Finds out how many blocks to have in flight, and how far to read ahead.
+ *
+ * The depth.  A disk array sorts what is queued, and gets faster with more in
+ * its queues; a volume with a limit of requests per second does not, but then
+ * all that wait in its queue are served late, redo's own reads too.  So the
+ * least depth is sought with which blocks come about as fast as they can: now
+ * and then twice or half of the depth is tried, and kept if it is faster, or
+ * as fast.  Speed is measured only while more is wanted than may be in flight,
+ * since otherwise it is redo's speed.  It depends on what is read, too, so a
+ * trial is compared with the time before and after it.  Trials that fail are
+ * repeated less and less often.
+ *
+ * The window, which is how many blocks may be read and not yet used by redo.
+ * The larger, the better can disks be swept and bursts be smoothed, so it is
+ * as large as memory allows: a page that is read ahead is at the wrong end of
+ * the kernel's list of inactive pages only after as much as that list holds
+ * has been read and written since.
+ *
+ * Knows no engine, no clock and no files.
+ */
+#include <string.h>
+
+#include "engine/control.h"
+
+/* A measurement takes so many blocks per depth, at least so many, and so long. */
+#define SAMPLE_DEPTHS	4
+#define SAMPLE_BLOCKS	512
+#define SAMPLE_US		20000
+
+/*
+ * Twice the depth must bring so much, percent of the speed; half of it at least
+ * so much, and so much of the best speed.
+ */
+#define FASTER_PERCENT	108
+#define AS_FAST_PERCENT	97
+#define AS_BEST_PERCENT	95
+
+/* The deeper, if redo stands still for more than so much of the time, percent. */
+#define WAITS_PERCENT	10
+
+/* Measurements between a trial that failed and the next, first and at most. */
+#define MIN_BACKOFF		4
+#define MAX_BACKOFF		64
+
+/* The window changes when memory asks for one so much larger, percent. */
+#define MORE_MEMORY_PERCENT	125
+
+enum
+{
+	DOWN, UP
+};
+
+enum
+{
+	BEFORE, TRIAL, AFTER
+};
+
+static const char *const reason_names[] = {
+	[CONTROL_FASTER] = "faster",
+	[CONTROL_AS_FAST] = "as fast",
+	[CONTROL_LESS_MEMORY] = "less memory",
+	[CONTROL_MORE_MEMORY] = "more memory",
+};
+
+/* Why, in a word or two. */
+const char *
+control__reason_name(enum control_reason reason)
+{
+	return reason_names[reason];
+}
+
+/*
+ * Begin with a depth, at most max_depth, and a window of max_window blocks.
+ * Without trials the depth stays as it is.
+ */
+void
+control__init(struct control *control, unsigned depth, unsigned max_depth,
+			  unsigned max_window, bool trials)
+{
+	memset(control, 0, sizeof(*control));
+	control->depth = control->settled = depth < max_depth ? depth : max_depth;
+	control->max_depth = max_depth;
+	control->window = control->max_window = max_window;
+	control->trials = trials;
+	control->backoff[DOWN] = control->backoff[UP] = MIN_BACKOFF;
+}
+
+static void
+begin_sample(struct control *control, uint64_t skip)
+{
+	control->sample = (struct control_sample) {0};
+	control->skip = skip;
+}
+
+/*
+ * A recovery begins: limits stay as the last one left them, the record and the
+ * measurement start anew.
+ */
+void
+control__begin(struct control *control, uint64_t now_us)
+{
+	control->depth = control->settled;
+	control->step = BEFORE;
+	control->changes = control->failed_trials = 0;
+	control->best = 0;
+	control->last_us = now_us;
+	control->last_blocks = 0;
+	control->was_limited = false;
+	for (int i = DOWN; i <= UP; i++)
+	{
+		control->backoff[i] = MIN_BACKOFF;
+		control->pause[i] = i == DOWN ? MIN_BACKOFF : 0;
+	}
+	begin_sample(control, 0);
+}
+
+static void
+record(struct control *control, enum control_reason reason, unsigned from, unsigned to)
+{
+	bool		speed = reason == CONTROL_FASTER || reason == CONTROL_AS_FAST;
+
+	control->log[control->changes++ % CONTROL_LOG] = (struct control_change)
+	{
+		.at_us = control->last_us,.reason = reason,.from = from,.to = to,
+			.rate_from = speed ? control->before : 0,
+			.rate_to = speed ? control->tried : 0
+	};
+}
+
+/* Try twice or half of the depth, if it is time for that. */
+static void
+begin_trial(struct control *control, bool redo_waits)
+{
+	unsigned	depth = control->settled;
+
+	for (int i = DOWN; i <= UP; i++)
+		if (control->pause[i] > 0)
+			control->pause[i]--;
+
+	if (redo_waits && control->pause[UP] == 0 && depth < control->max_depth)
+	{
+		control->up = true;
+		depth = depth * 2 < control->max_depth ? depth * 2 : control->max_depth;
+	}
+	else if (control->pause[DOWN] == 0 && depth > CONTROL_MIN_DEPTH)
+	{
+		control->up = false;
+		depth = depth / 2 > CONTROL_MIN_DEPTH ? depth / 2 : CONTROL_MIN_DEPTH;
+	}
+	else
+		return;
+	control->depth = depth;
+	control->step = TRIAL;
+}
+
+/* Keep the depth that was tried, or not. */
+static void
+end_trial(struct control *control, uint32_t after)
+{
+	uint64_t	base = ((uint64_t) control->before + after) / 2;
+	uint64_t	tried = (uint64_t) control->tried * 100;
+	bool		keep;
+
+	control->step = BEFORE;
+	if (control->up)
+		keep = tried >= base * FASTER_PERCENT;
+	else
+		keep = tried >= base * AS_FAST_PERCENT &&
+			tried >= (uint64_t) control->best * AS_BEST_PERCENT;
+	if (!keep)
+	{
+		control->failed_trials++;
+		control->pause[control->up] = control->backoff[control->up];
+		if (control->backoff[control->up] < MAX_BACKOFF)
+			control->backoff[control->up] *= 2;
+		return;
+	}
+	control->before = (uint32_t) base;
+	record(control, control->up ? CONTROL_FASTER : CONTROL_AS_FAST,
+		   control->settled, control->trial);
+	control->depth = control->settled = control->trial;
+	control->backoff[control->up] = MIN_BACKOFF;
+	control->pause[!control->up] = control->backoff[!control->up];
+}
+
+/* A measurement is complete: compare, and decide what to measure next. */
+static void
+end_sample(struct control *control)
+{
+	uint32_t	rate = (uint32_t) (control->sample.blocks * 1000000 / control->sample.busy_us);
+	bool		redo_waits = control->sample.waits_us * 100 >=
+		control->sample.busy_us * WAITS_PERCENT;
+	unsigned	depth = control->depth;
+
+	control->best -= control->best / 100;
+	if (rate > control->best)
+		control->best = rate;
+	switch (control->step)
+	{
+		case BEFORE:
+			control->before = rate;
+			begin_trial(control, redo_waits);
+			break;
+		case TRIAL:
+			control->tried = rate;
+			control->trial = control->depth;
+			control->depth = control->settled;
+			control->step = AFTER;
+			break;
+		case AFTER:
+			end_trial(control, rate);
+			break;
+	}
+	/* What was asked for with the other depth comes first. */
+	begin_sample(control, control->depth == depth ? 0 : depth + control->depth);
+}
+
+/*
+ * To be called often: blocks came so far; limited if more were wanted than may
+ * be in flight; redo stands still.
+ */
+void
+control__note(struct control *control, uint64_t now_us, uint64_t blocks,
+			  bool limited, bool redo_waits)
+{
+	uint64_t	came = blocks - control->last_blocks;
+	uint64_t	passed_us = now_us - control->last_us;
+	struct control_sample *sample = &control->sample;
+	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->depth;
+
+	control->last_us = now_us;
+	control->last_blocks = blocks;
+	if (!control->trials)
+		return;
+
+	if (control->skip > 0)
+		control->skip -= came < control->skip ? came : control->skip;
+	else if (control->was_limited && limited)
+	{
+		sample->blocks += came;
+		sample->busy_us += passed_us;
+		sample->waits_us += control->was_waiting ? passed_us : 0;
+	}
+	control->was_limited = limited;
+	control->was_waiting = redo_waits;
+
+	if (needed < SAMPLE_BLOCKS)
+		needed = SAMPLE_BLOCKS;
+	if (sample->blocks >= needed && sample->busy_us >= SAMPLE_US)
+		end_sample(control);
+}
+
+/*
+ * So many blocks fit into memory without pushing out what redo has not used.
+ * Follows only changes that matter.
+ */
+void
+control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
+{
+	unsigned	window = control->max_window;
+	unsigned	before = control->window;
+
+	if (memory_blocks < window)
+		window = (unsigned) memory_blocks;
+	if (window < CONTROL_MIN_WINDOW)
+		window = CONTROL_MIN_WINDOW;
+	if (window >= before && window != control->max_window &&
+		(uint64_t) window * 100 < (uint64_t) before * MORE_MEMORY_PERCENT)
+		return;
+	if (window == before)
+		return;
+	control->last_us = now_us;
+	control->window = window;
+	record(control, window < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, window);
+}

@@ -1,0 +1,87 @@
+/*
+ * control.h
+ *		Finds out how many blocks to have in flight, and how far to read ahead.
+ */
+#ifndef REDOAHEAD_ENGINE_CONTROL_H
+#define REDOAHEAD_ENGINE_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Changes that are remembered. */
+#define CONTROL_LOG		32
+
+/* Least depth and window, blocks. */
+#define CONTROL_MIN_DEPTH	8
+#define CONTROL_MIN_WINDOW	64
+
+/* Why a limit was changed. */
+enum control_reason
+{
+	CONTROL_FASTER,				/* more in flight brings more per second */
+	CONTROL_AS_FAST,			/* less in flight brings as much */
+	CONTROL_LESS_MEMORY,		/* what is read ahead might be evicted unused */
+	CONTROL_MORE_MEMORY			/* there is room for more again */
+};
+
+/* A change of a limit. */
+struct control_change
+{
+	uint64_t	at_us;			/* when, us */
+	enum control_reason reason; /* why */
+	uint32_t	from;			/* the limit before, blocks */
+	uint32_t	to;				/* the limit since, blocks */
+	uint32_t	rate_from;		/* blocks per second with the old depth, or 0 */
+	uint32_t	rate_to;		/* and with the new one, or 0 */
+};
+
+/* What a measurement is made of. */
+struct control_sample
+{
+	uint64_t	blocks;			/* that came */
+	uint64_t	busy_us;		/* time in which they came, us */
+	uint64_t	waits_us;		/* of that, time in which redo stood still, us */
+};
+
+struct control
+{
+	unsigned	depth;			/* most blocks in flight now */
+	unsigned	settled;		/* the same while nothing else is tried */
+	unsigned	max_depth;		/* never more than this */
+	unsigned	window;			/* most blocks to read ahead of redo now */
+	unsigned	max_window;		/* never more than this */
+	bool		trials;			/* may the depth be changed? */
+
+	/* The trial of another depth: a measurement before, in and after it. */
+	int			step;			/* 0 before, 1 in, 2 after the trial */
+	bool		up;				/* is a larger depth tried? */
+	unsigned	trial;			/* the depth that was tried */
+	uint32_t	before;			/* blocks per second before */
+	uint32_t	tried;			/* blocks per second in it */
+	uint32_t	best;			/* most blocks per second seen lately */
+	unsigned	pause[2];		/* measurements until a smaller, a larger one is tried */
+	unsigned	backoff[2];		/* pause after the next trial that fails */
+
+	/* The measurement. */
+	struct control_sample sample;	/* so far */
+	uint64_t	skip;			/* blocks that still come from another depth */
+	uint64_t	last_us;		/* when control__note was called last, us */
+	uint64_t	last_blocks;	/* what it was told then */
+	bool		was_limited;	/* likewise */
+	bool		was_waiting;	/* likewise */
+
+	/* The record. */
+	uint64_t	changes;		/* so far */
+	uint64_t	failed_trials;	/* trials that changed nothing */
+	struct control_change log[CONTROL_LOG]; /* the last ones; change n is at n % CONTROL_LOG */
+};
+
+void		control__init(struct control *control, unsigned depth, unsigned max_depth,
+						  unsigned max_window, bool trials);
+void		control__begin(struct control *control, uint64_t now_us);
+void		control__note(struct control *control, uint64_t now_us, uint64_t blocks,
+						  bool limited, bool redo_waits);
+void		control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks);
+const char *control__reason_name(enum control_reason reason);
+
+#endif							/* REDOAHEAD_ENGINE_CONTROL_H */

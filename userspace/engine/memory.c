@@ -1,0 +1,167 @@
+/*
+ * memory.c
+ *		How much memory the page cache could have, as /proc and cgroups tell.
+ *
+ * Pages are charged to the memory cgroup of the process that reads them first,
+ * which is this one, and count in all cgroups above it.  Each of them, and the
+ * machine, leaves so much: the limit, less what is used, plus what of that is
+ * page cache, which makes room.  The least of these counts.  Version 1 and 2 of
+ * cgroups differ only in names.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/memory.h"
+
+/* Room for the path of a cgroup's file. */
+#define PATH_BYTES	4096
+
+/* Names of one version of cgroups. */
+struct cgroup_files
+{
+	const char *filesystem;		/* type of its mount */
+	const char *option;			/* in the options of its mount */
+	const char *controller;		/* before its line in /proc/self/cgroup */
+	const char *limits[2];		/* files with limits, bytes or "max" */
+	const char *usage;			/* file with what is used, bytes */
+	const char *cache[2];		/* lines of memory.stat that are page cache */
+};
+
+static const struct cgroup_files versions[] = {
+	{"cgroup", "memory", ":memory:", {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes",
+	{"total_inactive_file ", "total_active_file "}},
+	{"cgroup2", "rw", "0::", {"memory.max", "memory.high"}, "memory.current",
+	{"inactive_file ", "active_file "}},
+};
+
+/* The number behind the first line with this beginning; false if there is none. */
+static bool
+read_number(const char *path, const char *beginning, uint64_t *number)
+{
+	FILE	   *file = fopen(path, "re");
+	char		line[256];
+	bool		found = false;
+
+	if (file == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), file) != NULL)
+		found = strncmp(line, beginning, strlen(beginning)) == 0 &&
+			sscanf(line + strlen(beginning), "%" SCNu64, number) == 1;
+	fclose(file);
+	return found;
+}
+
+/* Where the version's hierarchy with a memory controller is mounted. */
+static bool
+find_mount(const struct cgroup_files *version, char point[PATH_BYTES])
+{
+	FILE	   *mounts = fopen("/proc/self/mounts", "re");
+	char		line[PATH_BYTES * 2];
+	char		type[64];
+	char		options[1024];
+	bool		found = false;
+
+	if (mounts == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), mounts) != NULL)
+		found = sscanf(line, "%*s %4095s %63s %1023s", point, type, options) == 3 &&
+			strcmp(type, version->filesystem) == 0 &&
+			strstr(options, version->option) != NULL;
+	fclose(mounts);
+	return found;
+}
+
+/* The cgroup of this process in the version's hierarchy, as a path in it. */
+static bool
+find_cgroup(const struct cgroup_files *version, char path[PATH_BYTES])
+{
+	FILE	   *cgroups = fopen("/proc/self/cgroup", "re");
+	char		line[PATH_BYTES + 64];
+	bool		found = false;
+
+	if (cgroups == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), cgroups) != NULL)
+	{
+		const char *name = strstr(line, version->controller);
+
+		found = name != NULL &&
+			sscanf(name + strlen(version->controller), "%4095[^\n]", path) == 1;
+	}
+	fclose(cgroups);
+	return found;
+}
+
+/* What one cgroup leaves for the page cache, bytes. */
+static uint64_t
+left_by(const struct cgroup_files *version, const char *directory)
+{
+	char		path[PATH_BYTES * 2 + 32];
+	uint64_t	limit = UINT64_MAX;
+	uint64_t	used;
+	uint64_t	cache;
+
+	for (int i = 0; i < 2 && version->limits[i] != NULL; i++)
+	{
+		uint64_t	number;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, version->limits[i]);
+		if (read_number(path, "", &number) && number < limit)
+			limit = number;
+	}
+	snprintf(path, sizeof(path), "%s/%s", directory, version->usage);
+	if (limit == UINT64_MAX || !read_number(path, "", &used))
+		return UINT64_MAX;
+	snprintf(path, sizeof(path), "%s/memory.stat", directory);
+	for (int i = 0; i < 2; i++)
+		if (read_number(path, version->cache[i], &cache))
+			used -= cache < used ? cache : used;
+	return limit > used ? limit - used : 0;
+}
+
+/* What the cgroups of this process leave for the page cache, bytes. */
+static uint64_t
+left_by_cgroups(const struct cgroup_files *version)
+{
+	char		directory[PATH_BYTES * 2];
+	char		point[PATH_BYTES];
+	char		cgroup[PATH_BYTES];
+	uint64_t	least = UINT64_MAX;
+
+	if (!find_cgroup(version, cgroup) || !find_mount(version, point))
+		return UINT64_MAX;
+	for (;;)
+	{
+		char	   *slash = strrchr(cgroup, '/');
+		uint64_t	left;
+
+		snprintf(directory, sizeof(directory), "%s%s", point, cgroup);
+		left = left_by(version, directory);
+		if (left < least)
+			least = left;
+		if (slash == NULL)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* How much of memory could be page cache, bytes; UINT64_MAX if nothing tells. */
+uint64_t
+memory__available(void)
+{
+	uint64_t	least = UINT64_MAX;
+	uint64_t	kilobytes;
+
+	if (read_number("/proc/meminfo", "MemAvailable:", &kilobytes))
+		least = kilobytes * 1024;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+	{
+		uint64_t	left = left_by_cgroups(&versions[i]);
+
+		if (left < least)
+			least = left;
+	}
+	return least;
+}

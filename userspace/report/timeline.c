@@ -1,0 +1,69 @@
+/*
+ * timeline.c
+ *		The file of --timeline: a line for each tenth of a second of a recovery.
+ *
+ * Fields are separated by tabs, and the first line names them.  A recovery that
+ * follows another one begins at 0 seconds again.  For plots, and for people who
+ * ask what the controller did.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/log.h"
+#include "report/timeline.h"
+
+struct timeline
+{
+	FILE	   *file;			/* flushed with each line */
+};
+
+/* Create or empty the file. */
+int
+timeline__open(struct timeline **timeline, const char *path)
+{
+	struct timeline *opened;
+	int			err;
+
+	opened = malloc(sizeof(*opened));
+	if (opened == NULL)
+		return -ENOMEM;
+	opened->file = fopen(path, "we");
+	if (opened->file == NULL)
+	{
+		err = -errno;
+		free(opened);
+		log_error("timeline file \"%s\" cannot be written: %s; give another one with --timeline",
+				  path, strerror(-err));
+		return err;
+	}
+	setlinebuf(opened->file);
+	fputs("seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read\n",
+		  opened->file);
+	*timeline = opened;
+	return 0;
+}
+
+/* Tell of one moment. */
+void
+timeline__add(struct timeline *timeline, const struct timeline_moment *moment)
+{
+	fprintf(timeline->file, "%" PRIu64 ".%03" PRIu64 "\t%X/%08X\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\n",
+			moment->at_us / 1000000, moment->at_us / 1000 % 1000,
+			(unsigned) (moment->replay_lsn >> 32), (unsigned) moment->replay_lsn,
+			moment->waiting, moment->in_flight, moment->ahead, moment->depth,
+			moment->window, moment->blocks_read);
+}
+
+/* Close the file; NULL is fine. */
+void
+timeline__close(struct timeline *timeline)
+{
+	if (timeline == NULL)
+		return;
+	if (ferror(timeline->file) || fclose(timeline->file) != 0)
+		log_warning("timeline file is incomplete; make room for it");
+	free(timeline);
+}
