@@ -8,9 +8,10 @@
  * least depth is sought with which blocks come about as fast as they can: now
  * and then twice or half of the depth is tried, and kept if it is faster, or
  * as fast.  Speed is measured only while more is wanted than may be in flight,
- * since otherwise it is redo's speed.  It depends on what is read, too, so a
- * trial is compared with the time before and after it.  Trials that fail are
- * repeated less and less often.
+ * since otherwise it is redo's speed.  It depends on what is read, too, above all
+ * on how dense a part of a sweep is, so a trial is compared with the time before
+ * and after it, and must succeed twice.  Trials that fail are repeated less and
+ * less often.
  *
  * The window, which is how many blocks may be read and not yet used by redo.
  * The larger, the better can disks be swept and bursts be smoothed, so it is
@@ -33,12 +34,15 @@
  * Twice the depth must bring so much, percent of the speed; half of it at least
  * so much, and so much of the best speed.
  */
-#define FASTER_PERCENT	108
+#define FASTER_PERCENT	112
 #define AS_FAST_PERCENT	97
 #define AS_BEST_PERCENT	95
 
 /* The deeper, if redo stands still for more than so much of the time, percent. */
 #define WAITS_PERCENT	10
+
+/* Trials in a row that must succeed before the depth is changed. */
+#define CONFIRMATIONS	2
 
 /* Measurements between a trial that failed and the next, first and at most. */
 #define MIN_BACKOFF		4
@@ -111,8 +115,9 @@ control__begin(struct control *control, uint64_t now_us)
 	for (int i = DOWN; i <= UP; i++)
 	{
 		control->backoff[i] = MIN_BACKOFF;
-		control->pause[i] = i == DOWN ? MIN_BACKOFF : 0;
+		control->pause[i] = MIN_BACKOFF;
 	}
+	control->successes = 0;
 	begin_sample(control, 0);
 }
 
@@ -139,12 +144,15 @@ begin_trial(struct control *control, bool redo_waits)
 		if (control->pause[i] > 0)
 			control->pause[i]--;
 
-	if (redo_waits && control->pause[UP] == 0 && depth < control->max_depth)
+	/* A trial that succeeded is repeated at once. */
+	if (control->successes > 0 ? control->up :
+		redo_waits && control->pause[UP] == 0 && depth < control->max_depth)
 	{
 		control->up = true;
 		depth = depth * 2 < control->max_depth ? depth * 2 : control->max_depth;
 	}
-	else if (control->pause[DOWN] == 0 && depth > CONTROL_MIN_DEPTH)
+	else if (control->successes > 0 ||
+			 (control->pause[DOWN] == 0 && depth > CONTROL_MIN_DEPTH))
 	{
 		control->up = false;
 		depth = depth / 2 > CONTROL_MIN_DEPTH ? depth / 2 : CONTROL_MIN_DEPTH;
@@ -172,11 +180,15 @@ end_trial(struct control *control, uint32_t after)
 	if (!keep)
 	{
 		control->failed_trials++;
+		control->successes = 0;
 		control->pause[control->up] = control->backoff[control->up];
 		if (control->backoff[control->up] < MAX_BACKOFF)
 			control->backoff[control->up] *= 2;
 		return;
 	}
+	if (++control->successes < CONFIRMATIONS)
+		return;
+	control->successes = 0;
 	control->before = (uint32_t) base;
 	record(control, control->up ? CONTROL_FASTER : CONTROL_AS_FAST,
 		   control->settled, control->trial);

@@ -56,6 +56,7 @@ struct control
 	int			step;			/* 0 before, 1 in, 2 after the trial */
 	bool		up;				/* is a larger depth tried? */
 	unsigned	trial;			/* the depth that was tried */
+	unsigned	successes;		/* trials in a row that found it better */
 	uint32_t	before;			/* blocks per second before */
 	uint32_t	tried;			/* blocks per second in it */
 	uint32_t	best;			/* most blocks per second seen lately */
