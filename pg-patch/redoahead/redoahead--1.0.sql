@@ -24,6 +24,8 @@ CREATE FUNCTION pg_stat_redoahead(
 	OUT daemon_blocks_failed int8,
 	OUT daemon_blocks_stale int8,
 	OUT daemon_in_flight int8,
+	OUT daemon_depth int8,
+	OUT daemon_window int8,
 	OUT daemon_cpu_seconds float8)
 AS 'MODULE_PATHNAME'
 LANGUAGE C STRICT VOLATILE PARALLEL SAFE;

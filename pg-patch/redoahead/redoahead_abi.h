@@ -114,7 +114,9 @@ struct redoahead_ring
 	uint64_t	blocks_stale;	/* already replayed when their turn came */
 	uint64_t	in_flight;		/* blocks requested and not yet there */
 	uint64_t	busy_ns;		/* CPU time of the daemon in this session, ns */
-	uint8_t		pad5[24];
+	uint32_t	depth;			/* most blocks in flight, as the daemon sees fit now */
+	uint32_t	window;			/* most blocks read ahead of redo, likewise */
+	uint8_t		pad5[16];
 };
 
 static_assert(offsetof(struct redoahead_ring, head) == 64, "ring layout: head");

@@ -31,6 +31,8 @@ typedef struct DaemonCounters
 	pg_atomic_uint64 blocks_failed; /* missing files, short reads, errors */
 	pg_atomic_uint64 blocks_stale;	/* replayed before their turn came */
 	pg_atomic_uint64 in_flight; /* blocks being read */
+	pg_atomic_uint64 depth;		/* most blocks to be read at a time */
+	pg_atomic_uint64 window;	/* most blocks to be read ahead of redo */
 	pg_atomic_uint64 busy_ns;	/* CPU time, ns */
 } DaemonCounters;
 
@@ -137,6 +139,8 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	{
 		memset(&last, 0, sizeof(last));
 		pg_atomic_write_u64(&shared->daemon.in_flight, 0);
+		pg_atomic_write_u64(&shared->daemon.depth, 0);
+		pg_atomic_write_u64(&shared->daemon.window, 0);
 		return;
 	}
 #define ADD(sum, field) \
@@ -148,15 +152,20 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	ADD(blocks_stale, blocks_stale);
 	ADD(busy_ns, busy_ns);
 #undef ADD
-	pg_atomic_write_u64(&shared->daemon.in_flight,
-						__atomic_load_n(&ring->in_flight, __ATOMIC_RELAXED));
+#define COPY(field) \
+	pg_atomic_write_u64(&shared->daemon.field, \
+						__atomic_load_n(&ring->field, __ATOMIC_RELAXED))
+	COPY(in_flight);
+	COPY(depth);
+	COPY(window);
+#undef COPY
 }
 
 /* The row of pg_stat_redoahead. */
 Datum
 pg_stat_redoahead(PG_FUNCTION_ARGS)
 {
-#define NCOLUMNS	22
+#define NCOLUMNS	24
 	TupleDesc	desc;
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
@@ -207,6 +216,8 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_failed));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_stale));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.in_flight));
+	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.depth));
+	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.window));
 	values[n++] = Float8GetDatum(pg_atomic_read_u64(&shared->daemon.busy_ns) / 1e9);
 	Assert(n == NCOLUMNS);
 

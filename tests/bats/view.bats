@@ -57,7 +57,7 @@ feed_until_view() {			# EXPRESSION
 	feed_until_view "state = 'attached' and daemon_pid = $DAEMON and emitted > 1000"
 	feed_until_view "daemon_taken > 0 and daemon_blocks_read > 0 and daemon_cpu_seconds > 0"
 	view "replay_lsn <= decode_lsn and replay_lsn > '0/0' and window_size = current_setting('redoahead.window')::int"
-	view "attached = 1 and lost = 0 and dropped = 0"
+	view "attached = 1 and lost = 0 and dropped = 0 and daemon_depth > 0 and daemon_window > 0"
 	[ "$(sql "$DATA" -U reader -c "select count(*) from pg_stat_redoahead")" = 1 ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
@@ -67,7 +67,7 @@ feed_until_view() {			# EXPRESSION
 	start_daemon "$DATA"
 	begin_standby
 	end_standby
-	view "state = 'off' and daemon_pid is null and attached = 1 and daemon_in_flight = 0"
+	view "state = 'off' and daemon_pid is null and attached = 1 and daemon_in_flight = 0 and daemon_depth = 0"
 	view "offered between 10000 and hit + repeat + not_read + dropped + emitted - implied"
 	view "daemon_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
 	stop_server "$DATA"

@@ -150,6 +150,8 @@ publish(struct serve *serve, uint64_t now_us)
 		.blocks_stale = counters->blocks_stale,
 		.in_flight = engine__in_flight(serve->config->engine),
 		.busy_ns = (clock__cpu_us() - serve->begin_cpu_us) * 1000,
+		.depth = engine__control(serve->config->engine)->settled,
+		.window = engine__control(serve->config->engine)->window,
 	};
 
 	serve->publish_us = now_us;
