@@ -55,8 +55,9 @@
 /* Time between two writes of the statistics file, us. */
 #define STATS_US		1000000
 
-/* References taken from the ring at once. */
+/* References taken from the ring at once, and in one round at most. */
 #define TAKE_REFS		1024
+#define TAKE_REFS_ROUND	65536
 
 /* Events fetched at once. */
 #define MAX_EVENTS		16
@@ -396,7 +397,7 @@ serve_round(struct serve *serve)
 	int			done;
 
 	ring__beat(&serve->ring);
-	while ((room = engine__room(engine)) > 0)
+	while ((room = engine__room(engine)) > 0 && taken < TAKE_REFS_ROUND)
 	{
 		int			n = ring__take(&serve->ring, serve->refs,
 								   room < TAKE_REFS ? room : TAKE_REFS);

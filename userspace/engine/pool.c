@@ -186,11 +186,14 @@ same_file(const struct pool_entry *a, const struct pool_entry *b)
 
 /*
  * Begin a sweep over the oldest waiting blocks that have not been in one, at
- * most limit of them.  The one before must be done.  Returns how many.
+ * most limit of them, or POOL_MAX_SWEEP.  The one before must be done.  Returns
+ * how many.
  */
 unsigned
 pool__begin_sweep(struct pool *pool, unsigned limit)
 {
+	if (limit > POOL_MAX_SWEEP)
+		limit = POOL_MAX_SWEEP;
 	pool->sweep_count = pool->sweep_next = 0;
 	for (; pool->swept < pool->head && pool->sweep_count < limit; pool->swept++)
 		if (entry_at(pool, pool->swept)->state == ENTRY_WAITING)

@@ -14,6 +14,9 @@
 #define POOL_MIN_ENTRIES	64
 #define POOL_MAX_ENTRIES	(1024 * 1024)
 
+/* Most blocks of a sweep; sorting them takes some 50 ms. */
+#define POOL_MAX_SWEEP		(128 * 1024)
+
 /* A run of adjacent blocks in one segment file. */
 struct pool_run
 {
