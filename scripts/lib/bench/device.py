@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -20,13 +21,13 @@ from . import host, postgres
 
 DISKLAB = os.path.join(postgres.ROOT, 'scripts/disklab')
 SPARE = 1.5                     # size of an array ÷ size of the image
-SMALLEST_DISK = 256 << 20       # bytes; disklab makes none that is smaller
+SMALLEST = 2 << 30              # bytes of an array; in a smaller btrfs, chunks do not fit well
 
-# Arguments of `disklab up`, and the number of disks.
+# Arguments of `disklab up`.
 ARRAYS = {
-    'raid0': (['--model', 'hdd', '--disks', '8', '--raid', '0'], 8),
-    'raid10': (['--model', 'hdd', '--disks', '8', '--raid', '10'], 8),
-    'gp3': (['--model', 'gp3', '--raid', 'single'], 1),
+    'raid0': ['--model', 'hdd', '--disks', '8', '--raid', '0'],
+    'raid10': ['--model', 'hdd', '--disks', '8', '--raid', '10'],
+    'gp3': ['--model', 'gp3', '--raid', 'single'],
 }
 
 
@@ -36,13 +37,11 @@ class Stage:
     image: object               # the image.Image to copy from
     directory: str              # where copies are made
     copy: object                # function(source, target), both on the device
-    health: object              # function() that returns the model's state, or None
+    model: object               # function() that returns the state of the disk model, or None
 
 
 class Directory:
     """The file system that a directory is on."""
-
-    modelled = False
 
     def __init__(self, name, directory):
         self.name = name        # as given by the user
@@ -63,15 +62,13 @@ class Directory:
         postgres.make_directory(home)
         try:
             yield Stage(image if same else load(image, home, say), os.path.join(home, 'data'),
-                        postgres.copy_cluster, lambda: None)
+                        postgres.copy_cluster, None)
         finally:
             postgres.remove_tree(home)
 
 
 class Array:
     """An array of modelled disks, which is made for each image, and removed."""
-
-    modelled = True
 
     def __init__(self, name, state):
         self.name = name
@@ -92,16 +89,14 @@ class Array:
             child.send_signal(signal.SIGTERM)
             child.communicate()
             raise
-        # The status of an unhealthy array is worth having.
-        if child.returncode != 0 and (verb != 'status' or not output):
+        if child.returncode != 0:
             raise host.HostError(f'disklab {verb} failed: {errors.strip()}')
         return output
 
-    def health(self):
-        """What disklab tells of the model since `disklab run`."""
-        status = json.loads(self.lab('status', '--json'))
-        return {key: status[key] for key in ('state', 'model', 'raid', 'disks', 'size_bytes',
-                                             'health')}
+    def model(self):
+        """What `disklab status --json` calls health, since `disklab run`, but at once."""
+        with open(os.path.join(self.state, 'files/stats'), encoding='ascii') as file:
+            return json.load(file)
 
     def copy(self, source, target):
         """A fresh copy, on disks with cold caches and counters at zero."""
@@ -111,19 +106,43 @@ class Array:
 
     @contextlib.contextmanager
     def stage(self, image, say):
-        arguments, disks = ARRAYS[self.name]
-        size = max(int(image.facts['data_bytes'] * SPARE), disks * SMALLEST_DISK)
+        arguments = ARRAYS[self.name]
+        size = max(int(image.facts['data_bytes'] * SPARE), SMALLEST)
         host.require_space(os.path.dirname(self.state), size)
         self.lab('down', '--force')
         try:
             mount = self.lab('up', *arguments, '--size', f'{-(-size >> 20)}M').strip()
             self.found['device'] = f'{self.name}: {host.device_text(mount)} ({arguments[1]} model)'
+            status = json.loads(self.lab('status', '--json'))
+            self.found['array'] = {key: status[key]
+                                   for key in ('model', 'raid', 'disks', 'size_bytes')}
             self.lab('load')
+            fill(mount)
             home = os.path.join(mount, 'stage')
             postgres.make_directory(home)
-            yield Stage(load(image, home, say), os.path.join(home, 'data'), self.copy, self.health)
+            yield Stage(load(image, home, say), os.path.join(home, 'data'), self.copy, self.model)
         finally:
             self.lab('down', '--force')
+
+
+def fill(mount):
+    """Write to nearly all of a new array once.
+
+    The files that the model keeps the data in are sparse.  Finding room in
+    them takes longer than the model allows for.  What was data may become room
+    for btrfs's own trees afterwards.
+    """
+    path = os.path.join(mount, 'fill')
+    left = int(shutil.disk_usage(mount).free * 0.9)
+    zeroes = bytes(1 << 20)
+    with open(path, 'wb', buffering=0) as file:
+        while left > 0:
+            left -= file.write(zeroes)
+        os.fsync(file.fileno())
+    os.remove(path)
+    os.sync()                   # only then is the room free again
+    subprocess.run(['btrfs', 'balance', 'start', '-dusage=0', mount], check=True,
+                   stdout=subprocess.DEVNULL, **postgres.as_self())
 
 
 def load(image, home, say):

@@ -23,9 +23,9 @@ BACKGROUND = '#ffffff'
 DAEMON_LINES = (
     ('waiting', 'not asked for yet', ''),
     ('ahead', 'ahead of redo', ''),
-    ('window', 'limit of that', 'dt 2'),
+    ('window', 'most ahead of redo', 'dt 2'),
     ('in_flight', 'in flight', ''),
-    ('depth', 'limit of that', 'dt 2'),
+    ('depth', 'most in flight', 'dt 2'),
 )
 
 

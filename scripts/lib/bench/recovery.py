@@ -284,9 +284,11 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')
     if run['attached'] != config.daemon:
-        raise RunRejected(f'{config.name}: the startup process '
-                          f'{"attached" if run["attached"] else "did not attach"} to a daemon; '
-                          f'see {server.log}')
+        said = [line for log in (server, daemon) if log for line in log.text().splitlines()
+                if 'redoahead' in line]
+        raise RunRejected('\n'.join([
+            f'{config.name}: the startup process '
+            f'{"attached" if run["attached"] else "did not attach"} to a daemon:', *said[-8:]]))
     if postgres.parse_lsn(run['redo_done_lsn']) < image.end_lsn - BLOCK * 16:
         raise RunRejected(f'{config.name}: redo ended at {run["redo_done_lsn"]}, long before the '
                           f'end of the WAL at {image.facts["end_lsn"]}')

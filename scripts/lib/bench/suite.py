@@ -68,31 +68,29 @@ class Suite:
         self.runs.append({**run, 'wall_seconds': round(time.monotonic() - self.begun, 1)})
 
     def expected(self, key):
-        """Seconds that a run will take, by what others took, or None."""
-        for alike in (lambda run: (run['case'], run['full_page_writes'], run['config']) ==
-                      (key.case, key.images, key.config),
-                      lambda run: (run['full_page_writes'], run['config']) ==
-                      (key.images, key.config),
-                      lambda run: run['full_page_writes'] == key.images,
-                      lambda run: True):
-            found = [run['wall_seconds'] for run in self.runs if alike(run)]
-            if found:
-                return statistics.mean(found)
-        return None
+        """Seconds that a run will take, by what those took that are most like it."""
+        def likeness(run):
+            return (run['full_page_writes'] == key.images, run['config'] == key.config,
+                    run['case'] == key.case)
+        most = max(likeness(run) for run in self.runs)
+        return statistics.mean(run['wall_seconds'] for run in self.runs if likeness(run) == most)
 
-    def time_left(self, key, part, seconds):
-        """In words: how long this run, part of which is done, and all others will take."""
-        here = self.expected(key)
-        if part >= 0.05:
-            here = max(0, seconds / part - seconds)
-        later = [self.expected(each) for each in self.wanted if each != key and not self.done(each)]
-        known = [each for each in later if each is not None]
-        if here is None or len(known) < len(later):
-            # nothing was measured yet: all runs as long as this
-            if here is None or part < 0.05:
-                return 'time left unknown'
-            known = [seconds / part] * len(later)
-        total = here + sum(known)
+    def time_left(self, key=None, part=0, seconds=0):
+        """In words: how long all runs will take from here.
+
+        A run may be under way, part of which took so many seconds of redo.
+        """
+        later = [each for each in self.wanted if each != key and not self.done(each)]
+        long_enough = part >= 0.05      # to conclude from
+        if self.runs:
+            total = sum(self.expected(each) for each in later)
+            if key:
+                total += seconds / part - seconds if long_enough else self.expected(key)
+        elif long_enough:
+            # Nothing was measured yet: all as long as this one.
+            total = seconds / part - seconds + len(later) * seconds / part
+        else:
+            return 'time left unknown'
         return f'about {total / 60:.0f} min left' if total >= 90 else f'about {total:.0f} s left'
 
 

@@ -16,13 +16,16 @@ import time
 from . import host
 
 INTERVAL = 0.1                  # seconds between two looks at the devices
+MODEL_EVERY = 3                 # looks between two at the disk model
 
 
 class Watch(threading.Thread):
     """Samples of devices and of redo, as long as the `with` block lasts."""
 
-    def __init__(self, directory, image, show):
+    def __init__(self, directory, image, show, model=None):
         super().__init__(daemon=True)
+        self.model = model      # function() that returns the state of the disk model, or None
+        self.models = []        # (monotonic time, what that returned)
         self.disks = host.devices_below(directory)
         self.image = image
         self.show = show        # function(seconds, lsn) that is told of progress, too
@@ -46,6 +49,8 @@ class Watch(threading.Thread):
             self.samples.append((time.monotonic(),
                                  [host.disk_in_flight(disk) for disk in self.disks],
                                  [host.disk_counters(disk) for disk in self.disks]))
+            if self.model and len(self.samples) % MODEL_EVERY == 0:
+                self.models.append((self.samples[-1][0], self.model()))
             due = max(due + INTERVAL, time.monotonic())
 
     def tell(self, seconds, lsn):
@@ -66,14 +71,22 @@ class Watch(threading.Thread):
         found = [(at - self.start_of_redo, *rest) for at, *rest in self.samples]
         return [each for each in found if 0 <= each[0] <= run['redo_seconds']]
 
+    def model_at_end(self, run):
+        """The disk model at the end of redo: the checkpoint that follows is not to be judged."""
+        if not self.model:
+            return None
+        end = self.start_of_redo + run['redo_seconds']
+        return ([state for at, state in self.models if at <= end] or [self.model()])[-1]
+
     def figures(self, run):
-        """For the record of a run: reads in flight on average, of all disks and of each."""
+        """For the record of a run: the disk model, and reads in flight on average."""
         samples = self.during_redo(run)
+        found = {'disk_model': self.model_at_end(run)}
         if not samples or not self.disks:
-            return {}
+            return found
         each = [sum(in_flight[disk] for _, in_flight, _ in samples) / len(samples)
                 for disk in range(len(self.disks))]
-        return {'mean_in_flight': round(sum(each), 2),
+        return {**found, 'mean_in_flight': round(sum(each), 2),
                 'disk_mean_in_flight': [round(value, 2) for value in each],
                 'disk_reads': [last[0] - first[0]
                                for first, last in zip(samples[0][2], samples[-1][2])]}
