@@ -105,7 +105,7 @@ struct redoahead_ring
 
 	/* Written by the daemon: one line for the index, one for the rest. */
 	uint64_t	tail;			/* references taken; <= head */
-	uint64_t	heartbeat;		/* changes at least every 10 ms while tail < head */
+	uint64_t	heartbeat;		/* changes at least every 100 ms while tail < head */
 	uint32_t	sleeping;		/* 1: write to the eventfd after emitting */
 	uint32_t	pad3;
 	uint8_t		pad4[40];

@@ -184,7 +184,7 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("the SQL definition of pg_stat_redoahead() does not fit the library"),
-				 errhint("Run ALTER EXTENSION redoahead UPDATE.")));
+				 errhint("Run DROP EXTENSION redoahead, then CREATE EXTENSION redoahead.")));
 
 	for (int i = 0; i < NCOUNTERS; i++)
 		((uint64 *) &c)[i] = pg_atomic_read_u64(&shared->counters[i]);

@@ -317,6 +317,65 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	[ $((far * 2)) -lt "$near" ]
 }
 
+control_field() {			# NAME : of the limits, in the statistics file
+	sed -n "/\"control\"/,/\"recovery\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
+}
+
+cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
+
+all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\).*/\1/p' "$work/stats")" -ge "$1" ]; }
+
+# Lost otherwise: a core while a recovery is paused, and the way to end the
+# daemon; a server that died there would keep all others from being served.
+@test "while redo stands still and no more may be read ahead, the daemon rests and listens" {
+	local before
+	relation base/5/16384 500
+	start -- --window 64
+	mkfifo "$work/input"
+	"$tools/ring_producer" -D "$pgdata" --count 500 --blocks 500 --sequential --replay-lsn 1 \
+		--no-wait --hold <"$work/input" >"$work/out" 3>&- &
+	local producer=$!
+	exec 7>"$work/input"
+	wait_for all_is_asked_for 64
+	before=$(cpu_ticks)
+	read -rt 1 <> <(:) || true
+	echo "CPU ticks: $(($(cpu_ticks) - before))"
+	[ $(($(cpu_ticks) - before)) -le 10 ]
+	[ "$(control_field window_blocks)" = 64 ]
+	[ "$(control_field depth_blocks)" -ge 1 ]
+	kill -KILL "$producer"
+	exec 7>&-
+	wait_for sessions_ended 1
+	[ "$(stat_field blocks_read)" -le 80 ]
+	[ "$(($(stat_field blocks_read) + $(stat_field blocks_abandoned) + $(stat_field refs_duplicate)))" -le 500 ]
+	stop
+}
+
+@test "the window is never larger than --window" {
+	relation base/5/16384 500
+	start -- --window 1 --depth 1
+	produce --count 500 --blocks 500
+	wait_for sessions_ended 1
+	[ "$(control_field window_blocks)" = 1 ]
+	[ "$(control_field depth_blocks)" = 1 ]
+	[ "$(stat_field blocks_in_flight_max)" = 1 ]
+}
+
+@test "the timeline names its columns, and goes on until the recovery ends" {
+	relation base/5/16384 2000
+	start -- --timeline "$work/timeline"
+	produce --count 6000 --rate 10000 --blocks 2000
+	wait_for sessions_ended 1
+	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read$/ { exit 1 }
+		NR > 1 && (NF != 8 || $1 < seconds || $8 < blocks || $4 > 2 * $6) { exit 1 }
+		NR > 1 { seconds = $1; blocks = $8 }
+		END { if (NR < 4 || blocks == 0) exit 1 }' "$work/timeline" || { cat "$work/timeline"; return 1; }
+	stop
+	run "$redoahead" serve -D "$pgdata" --timeline "$work/none/timeline"
+	[ "$status" -eq 1 ]
+	[[ $output == *"$work/none/timeline"*"--timeline"* ]]
+}
+
 @test "segments, forks, tablespaces, global and SLRU files are found" {
 	local spc=$work/spc
 	mkdir -p "$spc/PG_18_202506291/5"

@@ -119,6 +119,8 @@ fuzz_refs(const uint8_t *data, size_t size)
 		if (pool__room(&pool) == 0)
 			while (pool__retire(&pool, UINT64_MAX, &run))
 				told++;
+		if (pool__room(&pool) == 0)
+			continue;
 		pool__add(&pool, &key, block, refs[i].lsn);
 		valid++;
 		if (i % 8 == 7)

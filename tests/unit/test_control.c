@@ -173,7 +173,9 @@ test_the_window_follows_memory(void **state)
 	control__fit(&control, now_us, 3100);	/* hardly worth it */
 	assert_int_equal(control.window, 3000);
 	control__fit(&control, now_us, 2900);
-	assert_int_equal(control.window, 2900);
+	assert_int_equal(control.window, 3000);
+	control__fit(&control, now_us, 2600);
+	assert_int_equal(control.window, 2600);
 	control__fit(&control, now_us, 5000);
 	assert_int_equal(control.window, 5000);
 	control__fit(&control, now_us, 0);
@@ -182,6 +184,52 @@ test_the_window_follows_memory(void **state)
 	assert_int_equal(control.window, 65536);
 	assert_int_equal(control.changes, 5);
 	assert_int_equal(control.log[4].reason, CONTROL_MORE_MEMORY);
+}
+
+/* Never more than was asked for, however little that is. */
+static void
+test_a_small_window_stays_small(void **state)
+{
+	(void) state;
+	control__init(&control, 256, 1024, 1, true);
+	control__begin(&control, now_us);
+	control__fit(&control, now_us, UINT64_MAX);
+	control__fit(&control, now_us, 0);
+	assert_int_equal(control.window, 1);
+}
+
+/* One percent for each doubling: nothing to gain, and little may be lost. */
+static double
+slope(unsigned depth)
+{
+	double		rate = 10000;
+
+	for (; depth > 8; depth /= 2)
+		rate *= 1.01;
+	return rate;
+}
+
+/* Lost otherwise: many small losses would add up. */
+static void
+test_halvings_do_not_add_up(void **state)
+{
+	(void) state;
+	begin(256, 1024);
+	work(slope, 300, true, 0);
+	assert_in_range(control.settled, 32, 64);
+}
+
+/* Lost otherwise: a burst's trial would stay in force through quiet hours. */
+static void
+test_a_trial_ends_when_nothing_can_be_measured(void **state)
+{
+	(void) state;
+	begin(64, 1024);
+	while (control.step != 1)
+		work(array, 0.01, true, 0);
+	for (int i = 0; i < 2000; i++)
+		control__note(&control, now_us += ROUND_US, blocks, false, false);
+	assert_int_equal(control.depth, control.settled);
 }
 
 int
@@ -196,6 +244,9 @@ main(void)
 		cmocka_unit_test(test_a_fixed_depth_stays),
 		cmocka_unit_test(test_the_next_recovery_begins_where_the_last_one_ended),
 		cmocka_unit_test(test_the_window_follows_memory),
+		cmocka_unit_test(test_a_small_window_stays_small),
+		cmocka_unit_test(test_halvings_do_not_add_up),
+		cmocka_unit_test(test_a_trial_ends_when_nothing_can_be_measured),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

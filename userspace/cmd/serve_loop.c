@@ -43,6 +43,15 @@
 #define GATHER_PACES	2
 #define GATHER_BYTES	(256 * 1024)
 
+/*
+ * How long to wait for redo when nothing else can be done, ms: when all that may
+ * be read ahead is there, or the ring holds more than may be taken.
+ */
+#define REDO_WAIT_MS	5
+
+/* Time between two looks at how far decoding is, for reading WAL ahead, ms. */
+#define DECODE_LOOK_MS	10
+
 /* Longest wait for completions; bounds the time between heartbeats, us. */
 #define WAIT_US			2000
 
@@ -77,6 +86,7 @@ struct serve
 	struct ring ring;			/* its references */
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* of the reference taken last */
+	uint64_t	sleep_lsn;		/* how far decoding was when we went to sleep last */
 	uint64_t	pace_lsn;		/* where redo was when its pace was taken */
 	uint64_t	pace;			/* WAL replayed in PUBLISH_US or more, bytes */
 	uint64_t	begin_us;		/* when it attached, us */
@@ -247,7 +257,7 @@ attach(struct serve *serve, struct listener_offer *offer)
 	serve->begin_cpu_us = clock__cpu_us();
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
 	serve->moment_us = 0;
-	serve->taken_lsn = serve->pace_lsn = serve->pace = 0;
+	serve->taken_lsn = serve->sleep_lsn = serve->pace_lsn = serve->pace = 0;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);
@@ -349,13 +359,16 @@ handle_events(struct serve *serve, int wait_ms)
 static int
 sleep_until_woken(struct serve *serve)
 {
+	uint64_t	lsn = ring__decode_lsn(&serve->ring);
+	bool		decodes = lsn != serve->sleep_lsn;
 	int			err;
 
 	publish(serve, serve->events_us);
 	if (!ring__sleep(&serve->ring))
 		return 0;
 	engine__counters(serve->config->engine)->sleeps++;
-	err = handle_events(serve, STATS_US / 1000);
+	serve->sleep_lsn = lsn;
+	err = handle_events(serve, decodes ? DECODE_LOOK_MS : STATS_US / 1000);
 	if (serve->attached)
 		ring__wake(&serve->ring);
 	return err;
@@ -434,13 +447,14 @@ serve_round(struct serve *serve)
 	if (serve->config->timeline != NULL && now_us - serve->moment_us >= TIMELINE_US)
 		note_moment(serve, replay_lsn, now_us);
 
+	if (taken == 0 && engine__in_flight(engine) == 0 &&
+		(engine__waiting(engine) > 0 || engine__room(engine) == 0))
+		return handle_events(serve, REDO_WAIT_MS);
 	if (taken > 0 || !engine__idle(engine))
 	{
 		serve->work_us = now_us;
 		if (gather && engine__waiting(engine) == 0)
 			nanosleep(&gathering, NULL);
-		else if (engine__waiting(engine) > 0 && engine__in_flight(engine) == 0)
-			nanosleep(&look, NULL);	/* far enough ahead of redo */
 		if (now_us - serve->events_us >= EVENTS_US)
 			return handle_events(serve, 0);
 		return 0;

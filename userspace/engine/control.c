@@ -10,7 +10,7 @@
  * as fast.  Speed is measured only while more is wanted than may be in flight,
  * since otherwise it is redo's speed.  It depends on what is read, too, above all
  * on how dense a part of a sweep is, so a trial is compared with the time before
- * and after it, and must succeed twice.  Trials that fail are repeated less and
+ * and after it, and must succeed more than once.  Trials that fail are repeated less and
  * less often.
  *
  * The window, which is how many blocks may be read and not yet used by redo.
@@ -32,24 +32,27 @@
 
 /*
  * Twice the depth must bring so much, percent of the speed; half of it at least
- * so much, and so much of the best speed.
+ * so much, all halvings in a row together.
  */
-#define FASTER_PERCENT	112
+#define FASTER_PERCENT	107
 #define AS_FAST_PERCENT	97
-#define AS_BEST_PERCENT	95
 
 /* The deeper, if redo stands still for more than so much of the time, percent. */
 #define WAITS_PERCENT	10
 
-/* Trials in a row that must succeed before the depth is changed. */
-#define CONFIRMATIONS	2
+/* Trials in a row that must succeed before the depth is changed, down and up. */
+static const unsigned confirmations[] = {2, 3};
+
+/* A trial is given up when nothing could be measured for so long, us. */
+#define IDLE_MAX_US		1000000
 
 /* Measurements between a trial that failed and the next, first and at most. */
 #define MIN_BACKOFF		4
 #define MAX_BACKOFF		64
 
-/* The window changes when memory asks for one so much larger, percent. */
+/* The window changes when memory asks for one so much larger or smaller, percent. */
 #define MORE_MEMORY_PERCENT	125
+#define LESS_MEMORY_PERCENT	90
 
 enum
 {
@@ -108,7 +111,7 @@ control__begin(struct control *control, uint64_t now_us)
 	control->depth = control->settled;
 	control->step = BEFORE;
 	control->changes = control->failed_trials = 0;
-	control->best = 0;
+	control->lost_permille = 0;
 	control->last_us = now_us;
 	control->last_blocks = 0;
 	control->was_limited = false;
@@ -168,15 +171,15 @@ static void
 end_trial(struct control *control, uint32_t after)
 {
 	uint64_t	base = ((uint64_t) control->before + after) / 2;
-	uint64_t	tried = (uint64_t) control->tried * 100;
+	uint64_t	tried = control->tried;
+	unsigned	lost_permille = tried < base ? (unsigned) ((base - tried) * 1000 / base) : 0;
 	bool		keep;
 
 	control->step = BEFORE;
 	if (control->up)
-		keep = tried >= base * FASTER_PERCENT;
+		keep = tried * 100 >= base * FASTER_PERCENT;
 	else
-		keep = tried >= base * AS_FAST_PERCENT &&
-			tried >= (uint64_t) control->best * AS_BEST_PERCENT;
+		keep = control->lost_permille + lost_permille <= (100 - AS_FAST_PERCENT) * 10;
 	if (!keep)
 	{
 		control->failed_trials++;
@@ -186,8 +189,9 @@ end_trial(struct control *control, uint32_t after)
 			control->backoff[control->up] *= 2;
 		return;
 	}
-	if (++control->successes < CONFIRMATIONS)
+	if (++control->successes < confirmations[control->up])
 		return;
+	control->lost_permille = control->up ? 0 : control->lost_permille + lost_permille;
 	control->successes = 0;
 	control->before = (uint32_t) base;
 	record(control, control->up ? CONTROL_FASTER : CONTROL_AS_FAST,
@@ -206,9 +210,6 @@ end_sample(struct control *control)
 		control->sample.busy_us * WAITS_PERCENT;
 	unsigned	depth = control->depth;
 
-	control->best -= control->best / 100;
-	if (rate > control->best)
-		control->best = rate;
 	switch (control->step)
 	{
 		case BEFORE:
@@ -247,6 +248,14 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	if (!control->trials)
 		return;
 
+	control->idle_us = limited ? 0 : control->idle_us + passed_us;
+	if (control->idle_us > IDLE_MAX_US && control->step != BEFORE)
+	{
+		control->depth = control->settled;
+		control->step = BEFORE;
+		control->successes = 0;
+		begin_sample(control, 0);
+	}
 	if (control->skip > 0)
 		control->skip -= came < control->skip ? came : control->skip;
 	else if (control->was_limited && limited)
@@ -272,16 +281,16 @@ void
 control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 {
 	unsigned	window = control->max_window;
+	unsigned	least = CONTROL_MIN_WINDOW < window ? CONTROL_MIN_WINDOW : window;
 	unsigned	before = control->window;
 
 	if (memory_blocks < window)
-		window = (unsigned) memory_blocks;
-	if (window < CONTROL_MIN_WINDOW)
-		window = CONTROL_MIN_WINDOW;
-	if (window >= before && window != control->max_window &&
-		(uint64_t) window * 100 < (uint64_t) before * MORE_MEMORY_PERCENT)
-		return;
-	if (window == before)
+		window = memory_blocks < least ? least : (unsigned) memory_blocks;
+	if (window == before ||
+		(window > before && window != control->max_window &&
+		 (uint64_t) window * 100 < (uint64_t) before * MORE_MEMORY_PERCENT) ||
+		(window < before && window != least &&
+		 (uint64_t) window * 100 > (uint64_t) before * LESS_MEMORY_PERCENT))
 		return;
 	control->last_us = now_us;
 	control->window = window;

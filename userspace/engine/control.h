@@ -59,7 +59,7 @@ struct control
 	unsigned	successes;		/* trials in a row that found it better */
 	uint32_t	before;			/* blocks per second before */
 	uint32_t	tried;			/* blocks per second in it */
-	uint32_t	best;			/* most blocks per second seen lately */
+	unsigned	lost_permille;	/* speed given up by halvings in a row */
 	unsigned	pause[2];		/* measurements until a smaller, a larger one is tried */
 	unsigned	backoff[2];		/* pause after the next trial that fails */
 
@@ -68,6 +68,7 @@ struct control
 	uint64_t	skip;			/* blocks that still come from another depth */
 	uint64_t	last_us;		/* when control__note was called last, us */
 	uint64_t	last_blocks;	/* what it was told then */
+	uint64_t	idle_us;		/* since more was wanted than may be in flight, us */
 	bool		was_limited;	/* likewise */
 	bool		was_waiting;	/* likewise */
 

@@ -11,13 +11,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "engine/absent.h"
 #include "engine/engine.h"
-#include "engine/fdcache.h"
 #include "engine/memory.h"
 #include "engine/pool.h"
+#include "engine/reader.h"
 #include "engine/walahead.h"
 #include "report/clock.h"
 #include "report/log.h"
@@ -49,39 +47,30 @@
 /* Time between two looks at memory, us. */
 #define MEMORY_US		1000000
 
+/* Longest time to ask for blocks before looking for answers, us. */
+#define ASK_US			5000
+
+/*
+ * A sweep is begun only when this part of the window is free: what redo frees
+ * piece by piece would be asked for piece by piece, in no order.
+ */
+#define SWEEP_PART		8
+
 /* Redo that has not moved for so long stands still, us. */
 #define STANDS_STILL_US	500
-
-/* A run that is in flight. */
-struct request
-{
-	struct pool_run run;		/* what was asked for */
-	struct fdcache_file *file;	/* pinned */
-	uint64_t	start_us;		/* when it was handed to the sink, us */
-};
 
 struct engine
 {
 	struct engine_options options;	/* as given */
-	struct relpath_layout layout;	/* of the present recovery */
-	uint32_t	max_run;		/* longest run, blocks */
-	struct sink *sink;			/* what reads */
-	struct fdcache *files;		/* open segment files */
-	struct absent absent;		/* files and blocks known to be missing */
+	struct reader reader;		/* what reads blocks */
 	struct pool pool;			/* blocks to ask for */
 	struct walahead wal;		/* WAL to ask for */
 	struct control control;		/* how many blocks, and how far ahead */
-	struct request *requests;	/* by token: options.depth of them */
-	uint32_t   *free_tokens;	/* stack of unused tokens */
-	unsigned	free_count;		/* tokens on the stack */
-	struct sink_completion *done;	/* room for options.depth of them */
-	unsigned	in_flight;		/* blocks asked for and not yet there */
 	bool		blocked;		/* no descriptor until a request completes */
+	bool		limited;		/* more is wanted than may be in flight */
 	uint64_t	memory_us;		/* when memory was looked at last, us */
 	uint64_t	replay_lsn;		/* where redo is */
 	uint64_t	moved_us;		/* when it was seen to move last, us */
-	uint64_t	now_us;			/* the time, read once per round, us */
-	struct counters counters;	/* of the present recovery */
 };
 
 /* Make an engine; it opens no file of the cluster before engine__begin. */
@@ -95,46 +84,29 @@ engine__create(struct engine **result, const struct engine_options *options)
 	if (engine == NULL)
 		return -ENOMEM;
 	engine->options = *options;
-	engine->requests = calloc(options->depth, sizeof(*engine->requests));
-	engine->free_tokens = calloc(options->depth, sizeof(*engine->free_tokens));
-	engine->done = calloc(options->depth, sizeof(*engine->done));
 	err = pool__create(&engine->pool, options->window);
-	if (engine->requests == NULL || engine->free_tokens == NULL || engine->done == NULL)
-		err = -ENOMEM;
+	if (err == 0)
+		err = reader__create(&engine->reader, options->sink, options->dirfd,
+							 options->depth, options->files, options->trace);
 	if (err < 0)
-		goto fail;
-	for (unsigned i = 0; i < options->depth; i++)
-		engine->free_tokens[engine->free_count++] = options->depth - 1 - i;
+	{
+		engine__destroy(engine);
+		return err;
+	}
 	control__init(&engine->control, FIRST_DEPTH, options->depth, options->window,
 				  options->sink->set_depth != NULL);
-
-	err = fdcache__create(&engine->files, options->dirfd, options->files);
-	if (err == 0)
-		err = options->sink->open(&engine->sink, options->depth);
-	if (err == 0)
-	{
-		*result = engine;
-		return 0;
-	}
-
-fail:
-	engine__destroy(engine);
-	return err;
+	*result = engine;
+	return 0;
 }
 
-/* Free an engine; requests in flight are waited for by the sink. */
+/* Free an engine; requests in flight are waited for. */
 void
 engine__destroy(struct engine *engine)
 {
 	if (engine == NULL)
 		return;
-	if (engine->sink != NULL)
-		engine->options.sink->close(engine->sink);
-	fdcache__destroy(engine->files);
+	reader__destroy(&engine->reader);
 	pool__destroy(&engine->pool);
-	free(engine->requests);
-	free(engine->free_tokens);
-	free(engine->done);
 	free(engine);
 }
 
@@ -142,186 +114,43 @@ engine__destroy(struct engine *engine)
 void
 engine__begin(struct engine *engine, const struct relpath_layout *layout)
 {
-	engine->layout = *layout;
-	engine->max_run = SINK_MAX_BYTES / layout->block_size;
-	if (engine->max_run > engine->options.depth)
-		engine->max_run = engine->options.depth;
+	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
-	engine->now_us = engine->moved_us = clock__now_us();
+	engine->moved_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = 0;
 	pool__clear(&engine->pool);
 	walahead__begin(&engine->wal, layout);
-	control__begin(&engine->control, engine->now_us);
-	memset(&engine->counters, 0, sizeof(engine->counters));
-	absent__clear(&engine->absent);
-}
-
-static bool
-is_wal(const struct pool_run *run)
-{
-	return run->key.kind == RELPATH_KIND_WAL;
-}
-
-/* The kind of a run's blocks, for the trace. */
-static const char *
-kind_name(const struct pool_run *run)
-{
-	if (is_wal(run))
-		return "wal";
-	return run->key.kind == REDOAHEAD_KIND_SLRU ? "slru" : "relation";
-}
-
-/* Tell the trace what became of a part of a run. */
-static void
-trace_blocks(struct engine *engine, const struct pool_run *run, uint32_t first,
-			 uint32_t blocks, const char *result, uint64_t latency_us)
-{
-	char		path[RELPATH_BYTES];
-
-	if (engine->options.trace == NULL || blocks == 0)
-		return;
-	relpath__format(&run->key, &engine->layout, path);
-	for (uint32_t i = 0; i < blocks; i++)
-		trace__block(engine->options.trace, kind_name(run), path,
-					 run->block + first + i, run->lsn, result, latency_us);
-}
-
-/* Count blocks of a run, from first to its end, as failed. */
-static void
-fail_blocks(struct engine *engine, const struct pool_run *run, uint32_t first,
-			enum fail_reason reason, uint64_t latency_us)
-{
-	uint32_t	blocks = run->blocks - first;
-
-	/* That there is no WAL ahead says nothing but that it ends there. */
-	if (!is_wal(run))
-		engine->counters.blocks_failed[reason] += blocks;
-	trace_blocks(engine, run, first, blocks, counters__fail_name(reason), latency_us);
-}
-
-/* A request is done: count its blocks and give back what it held. */
-static void
-complete(struct engine *engine, uint32_t token, int32_t result)
-{
-	struct request *request = &engine->requests[token];
-	const struct pool_run *run = &request->run;
-	uint64_t	latency_us = engine->now_us - request->start_us;
-	uint32_t	present = 0;
-
-	engine->in_flight -= run->blocks;
-	engine->free_tokens[engine->free_count++] = token;
-	engine->blocked = false;
-	fdcache__unpin(request->file);
-
-	if (result > 0)
-		present = (uint32_t) result / engine->layout.block_size;
-	if (is_wal(run))
-		engine->counters.wal_blocks_read += present;
-	else
-	{
-		engine->counters.blocks_read += present;
-		engine->counters.latency_us += present * latency_us;
-	}
-	trace_blocks(engine, run, 0, present, "read", latency_us);
-
-	if (result < 0)
-		fail_blocks(engine, run, 0, counters__fail_reason(result), latency_us);
-	else if (present < run->blocks)
-	{
-		fail_blocks(engine, run, present, FAIL_BEYOND_EOF, latency_us);
-		absent__note(&engine->absent, &run->key, run->block + present,
-					 FAIL_BEYOND_EOF, engine->now_us);
-		fdcache__check(engine->files, request->file, &engine->counters);
-	}
-}
-
-/* Do we know that a run cannot be read?  Then it is counted as failed. */
-static bool
-is_absent(struct engine *engine, const struct pool_run *run)
-{
-	enum fail_reason reason;
-
-	if (!absent__has(&engine->absent, &run->key, run->block, engine->now_us, &reason))
-		return false;
-	engine->counters.known_missing += run->blocks;
-	fail_blocks(engine, run, 0, reason, 0);
-	return true;
-}
-
-/*
- * Hand one run to the sink.  Returns 1 if it has been asked for, 0 if that
- * failed, and -EAGAIN if it must wait for a completion.
- */
-static int
-start_run(struct engine *engine, const struct pool_run *run)
-{
-	uint32_t	block_size = engine->layout.block_size;
-	struct request *request;
-	struct fdcache_file *file;
-	uint32_t	token;
-	int			err;
-
-	err = fdcache__pin(engine->files, &run->key, &engine->layout, &file, &engine->counters);
-	if (err == -EBUSY)
-		return -EAGAIN;
-	if (err < 0)
-	{
-		enum fail_reason reason = counters__fail_reason(err);
-
-		fail_blocks(engine, run, 0, reason, 0);
-		if (reason == FAIL_MISSING_FILE)
-			absent__note(&engine->absent, &run->key, 0, reason, engine->now_us);
-		return 0;
-	}
-
-	token = engine->free_tokens[engine->free_count - 1];
-	err = engine->options.sink->queue(engine->sink, file->fd,
-									  (uint64_t) run->block * block_size,
-									  run->blocks * block_size, token);
-	if (err < 0)
-	{
-		fdcache__unpin(file);
-		return -EAGAIN;
-	}
-	engine->free_count--;
-	request = &engine->requests[token];
-	request->run = *run;
-	request->file = file;
-	request->start_us = engine->now_us;
-
-	engine->in_flight += run->blocks;
-	if (engine->in_flight > engine->counters.in_flight_max)
-		engine->counters.in_flight_max = engine->in_flight;
-	if (!is_wal(run))
-	{
-		engine->counters.requests++;
-		engine->counters.requests_joined += run->blocks > 1;
-		engine->counters.blocks_requested += run->blocks;
-	}
-	return 1;
+	control__begin(&engine->control, engine->reader.now_us);
+	if (engine->options.sink->set_depth != NULL)
+		engine->options.sink->set_depth(engine->reader.sink, engine->control.depth);
 }
 
 /* Ask for a run that the pool told last; false if it must wait. */
 static bool
 ask_for(struct engine *engine, const struct pool_run *run)
 {
-	int			asked = is_absent(engine, run) ? 0 : start_run(engine, run);
+	int			asked = reader__ask(&engine->reader, run);
 
 	if (asked < 0)
 	{
 		engine->blocked = true;
 		return false;
 	}
-	engine->counters.refs_duplicate += pool__take(&engine->pool, run, asked > 0);
+	engine->reader.counters.refs_duplicate += pool__take(&engine->pool, run, asked > 0);
 	return true;
 }
 
-/* May so many more blocks be in flight? */
+/* May so many more blocks be in flight, and is there time to ask for them? */
 static bool
-has_room(const struct engine *engine, unsigned blocks)
+has_room(struct engine *engine, unsigned blocks)
 {
-	return engine->in_flight + blocks <= engine->control.depth ||
-		engine->in_flight == 0;
+	if (engine->reader.in_flight > 0 && engine->reader.in_flight + blocks > engine->control.depth)
+	{
+		engine->limited = true;
+		return false;
+	}
+	/* Opening files takes its time on a busy disk. */
+	return clock__now_us() - engine->reader.now_us < ASK_US;
 }
 
 /* Ask for WAL that will be decoded soon.  False if it must wait. */
@@ -329,17 +158,17 @@ static bool
 start_wal(struct engine *engine, uint64_t decode_lsn)
 {
 	struct pool_run run;
-	enum fail_reason reason;
 
 	while (walahead__next(&engine->wal, decode_lsn, &run))
 	{
 		int			asked;
 
-		if (absent__has(&engine->absent, &run.key, run.block, engine->now_us, &reason))
+		if (reader__misses(&engine->reader, &run))
 			return true;
-		if (!has_room(engine, run.blocks))
+		if (!has_room(engine, reader__weight(&run)))
 			return false;
-		asked = start_run(engine, &run);
+		asked = reader__ask(&engine->reader, &run);
+		engine->blocked = asked < 0;
 		if (asked <= 0)
 			return asked == 0;
 		walahead__take(&engine->wal, &run);
@@ -353,9 +182,10 @@ start_runs(struct engine *engine, uint64_t decode_lsn)
 {
 	struct pool *pool = &engine->pool;
 	unsigned	lane = engine->control.depth / EXPRESS_PART;
+	unsigned	window = engine->control.window;
 	struct pool_run run;
 
-	engine->blocked = false;
+	engine->blocked = engine->limited = false;
 	if (lane < EXPRESS_MIN)
 		lane = EXPRESS_MIN;
 	if (!start_wal(engine, decode_lsn))
@@ -363,17 +193,14 @@ start_runs(struct engine *engine, uint64_t decode_lsn)
 	while (pool__express(pool, lane, &run))
 		if (!has_room(engine, 1) || !ask_for(engine, &run))
 			return;
-	while (pool->waiting > 0)
+	while (pool->waiting > 0 && pool->ahead < window)
 	{
-		unsigned	ahead = pool->ahead;
-
-		if (!pool__next(pool, engine->max_run, &run))
+		if (!pool__next(pool, engine->reader.max_run, &run))
 		{
-			if (ahead >= engine->control.window)
+			if (window - pool->ahead < window / SWEEP_PART ||
+				pool__begin_sweep(pool, window - pool->ahead) == 0)
 				return;
-			if (pool__begin_sweep(pool, engine->control.window - ahead) == 0)
-				return;
-			engine->counters.sweeps++;
+			engine->reader.counters.sweeps++;
 			continue;
 		}
 		if (!has_room(engine, run.blocks) || !ask_for(engine, &run))
@@ -390,7 +217,7 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 	while (pool__retire(&engine->pool, replay_lsn, &missed))
 	{
 		(*counter)++;
-		trace_blocks(engine, &missed, 0, 1, result, 0);
+		reader__trace(&engine->reader, &missed, 0, 1, result, 0);
 	}
 }
 
@@ -400,34 +227,17 @@ steer(struct engine *engine)
 {
 	struct control *control = &engine->control;
 	unsigned	depth = control->depth;
-	bool		limited = engine->pool.waiting > 0 &&
-		engine->in_flight + engine->max_run > depth;
 
-	if (engine->now_us - engine->memory_us >= MEMORY_US)
+	if (engine->reader.now_us - engine->memory_us >= MEMORY_US)
 	{
-		engine->memory_us = engine->now_us;
-		control__fit(control, engine->now_us,
-					 memory__available() / MEMORY_PART / engine->layout.block_size);
+		engine->memory_us = engine->reader.now_us;
+		control__fit(control, engine->reader.now_us,
+					 memory__available() / MEMORY_PART / engine->reader.layout.block_size);
 	}
-	control__note(control, engine->now_us, engine->counters.blocks_read, limited,
-				  engine->now_us - engine->moved_us >= STANDS_STILL_US);
+	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read, engine->limited,
+				  engine->reader.now_us - engine->moved_us >= STANDS_STILL_US);
 	if (control->depth != depth)
-		engine->options.sink->set_depth(engine->sink, control->depth);
-}
-
-/* Fetch completions, waiting for some of them. */
-static int
-reap(struct engine *engine, unsigned want, unsigned wait_us)
-{
-	int			n;
-
-	n = engine->options.sink->flush(engine->sink, want, wait_us, engine->done);
-	if (n < 0)
-		return n;
-	engine->now_us = clock__now_us();
-	for (int i = 0; i < n; i++)
-		complete(engine, engine->done[i].token, engine->done[i].result);
-	return n;
+		engine->options.sink->set_depth(engine->reader.sink, control->depth);
 }
 
 /*
@@ -443,17 +253,17 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	unsigned	in_flight_requests;
 	unsigned	want;
 
-	engine->now_us = clock__now_us();
+	engine->reader.now_us = clock__now_us();
 	if (replay_lsn != engine->replay_lsn)
 	{
 		engine->replay_lsn = replay_lsn;
-		engine->moved_us = engine->now_us;
+		engine->moved_us = engine->reader.now_us;
 	}
-	retire(engine, replay_lsn, &engine->counters.blocks_stale, "stale");
+	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	start_runs(engine, decode_lsn);
 	steer(engine);
 
-	in_flight_requests = engine->options.depth - engine->free_count;
+	in_flight_requests = reader__requests(&engine->reader);
 	if (in_flight_requests == 0)
 		return 0;
 
@@ -464,7 +274,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	want = in_flight_requests / 4;
 	if (want == 0 || engine->blocked)
 		want = 1;
-	return reap(engine, want, engine->pool.waiting == 0 ? spare_wait_us : busy_wait_us);
+	return reader__reap(&engine->reader, want, engine->pool.waiting == 0 ? spare_wait_us : busy_wait_us);
 }
 
 /*
@@ -478,12 +288,14 @@ engine__end(struct engine *engine)
 	uint64_t	deadline_us = clock__now_us() + DRAIN_TIMEOUT_US;
 	int			err = 0;
 
-	retire(engine, UINT64_MAX, &engine->counters.blocks_abandoned, "abandoned");
-	while (engine->in_flight > 0 && err >= 0)
+	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
+	engine->reader.counters.blocks_abandoned += engine->pool.waiting;	/* of no possible LSN */
+	pool__clear(&engine->pool);
+	while (engine->reader.in_flight > 0 && err >= 0)
 		err = clock__now_us() < deadline_us ?
-			reap(engine, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
+			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
-		fdcache__clear(engine->files);
+		fdcache__clear(engine->reader.files);
 	trace__flush(engine->options.trace);
 	return err < 0 ? err : 0;
 }
@@ -499,7 +311,7 @@ engine__room(const struct engine *engine)
 void
 engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned count)
 {
-	engine->counters.refs_taken += count;
+	engine->reader.counters.refs_taken += count;
 	for (unsigned i = 0; i < count; i++)
 	{
 		struct relpath_key key;
@@ -507,9 +319,9 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 		enum invalid_reason reason;
 
 		if (refs[i].flags & REDOAHEAD_REF_IMPLIED)
-			engine->counters.refs_implied++;
-		if (relpath__resolve(&refs[i], &engine->layout, &key, &block, &reason) < 0)
-			engine->counters.refs_invalid[reason]++;
+			engine->reader.counters.refs_implied++;
+		if (relpath__resolve(&refs[i], &engine->reader.layout, &key, &block, &reason) < 0)
+			engine->reader.counters.refs_invalid[reason]++;
 		else
 			pool__add(&engine->pool, &key, block, refs[i].lsn);
 	}
@@ -519,14 +331,14 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 void
 engine__sweep(struct engine *engine)
 {
-	fdcache__sweep(engine->files, clock__now_us(), &engine->counters);
+	fdcache__sweep(engine->reader.files, clock__now_us(), &engine->reader.counters);
 }
 
 /* Blocks asked for and not yet there. */
 unsigned
 engine__in_flight(const struct engine *engine)
 {
-	return engine->in_flight;
+	return engine->reader.in_flight;
 }
 
 /* Blocks that have not been asked for. */
@@ -547,21 +359,21 @@ engine__ahead(const struct engine *engine)
 unsigned
 engine__open_files(const struct engine *engine)
 {
-	return fdcache__open_files(engine->files);
+	return fdcache__open_files(engine->reader.files);
 }
 
 /* Is there nothing to ask for and nothing in flight? */
 bool
 engine__idle(const struct engine *engine)
 {
-	return engine->in_flight == 0 && engine->pool.waiting == 0;
+	return engine->reader.in_flight == 0 && engine->pool.waiting == 0;
 }
 
 /* Counters of the present recovery, to read and to add to. */
 struct counters *
 engine__counters(struct engine *engine)
 {
-	return &engine->counters;
+	return &engine->reader.counters;
 }
 
 /* The limits now, and why they changed. */

@@ -22,17 +22,16 @@
 struct cgroup_files
 {
 	const char *filesystem;		/* type of its mount */
-	const char *option;			/* in the options of its mount */
-	const char *controller;		/* before its line in /proc/self/cgroup */
+	const char *controller;		/* of its line in /proc/self/cgroup, and of its mount */
 	const char *limits[2];		/* files with limits, bytes or "max" */
 	const char *usage;			/* file with what is used, bytes */
 	const char *cache[2];		/* lines of memory.stat that are page cache */
 };
 
 static const struct cgroup_files versions[] = {
-	{"cgroup", "memory", ":memory:", {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes",
+	{"cgroup", "memory", {"memory.limit_in_bytes", NULL}, "memory.usage_in_bytes",
 	{"total_inactive_file ", "total_active_file "}},
-	{"cgroup2", "rw", "0::", {"memory.max", "memory.high"}, "memory.current",
+	{"cgroup2", "", {"memory.max", "memory.high"}, "memory.current",
 	{"inactive_file ", "active_file "}},
 };
 
@@ -53,6 +52,22 @@ read_number(const char *path, const char *beginning, uint64_t *number)
 	return found;
 }
 
+/* Is a word one of those in a list with commas?  No word is in an empty list only. */
+static bool
+is_listed(const char *word, const char *list)
+{
+	size_t		length = strlen(word);
+
+	for (;; list++)
+	{
+		if (strncmp(list, word, length) == 0 && (list[length] == ',' || list[length] == '\0'))
+			return true;
+		list = strchr(list, ',');
+		if (list == NULL)
+			return false;
+	}
+}
+
 /* Where the version's hierarchy with a memory controller is mounted. */
 static bool
 find_mount(const struct cgroup_files *version, char point[PATH_BYTES])
@@ -68,7 +83,7 @@ find_mount(const struct cgroup_files *version, char point[PATH_BYTES])
 	while (!found && fgets(line, sizeof(line), mounts) != NULL)
 		found = sscanf(line, "%*s %4095s %63s %1023s", point, type, options) == 3 &&
 			strcmp(type, version->filesystem) == 0 &&
-			strstr(options, version->option) != NULL;
+			(version->controller[0] == '\0' || is_listed(version->controller, options));
 	fclose(mounts);
 	return found;
 }
@@ -85,10 +100,15 @@ find_cgroup(const struct cgroup_files *version, char path[PATH_BYTES])
 		return false;
 	while (!found && fgets(line, sizeof(line), cgroups) != NULL)
 	{
-		const char *name = strstr(line, version->controller);
+		/* hierarchy:controllers:path; version 2 has no controllers here */
+		char	   *controllers = strchr(line, ':');
+		char	   *end = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
 
-		found = name != NULL &&
-			sscanf(name + strlen(version->controller), "%4095[^\n]", path) == 1;
+		if (end == NULL)
+			continue;
+		*end = '\0';
+		found = is_listed(version->controller, controllers + 1) &&
+			sscanf(end + 1, "%4095[^\n]", path) == 1;
 	}
 	fclose(cgroups);
 	return found;

@@ -30,7 +30,7 @@ struct sink_ops
 	int			(*open) (struct sink **sink, unsigned depth);
 
 	/*
-	 * From now on no more than depth requests will be in flight.  NULL if
+	 * From now on no more than depth blocks will be in flight.  NULL if
 	 * requests are done when they are made, so that none ever is.
 	 */
 	void		(*set_depth) (struct sink *sink, unsigned depth);

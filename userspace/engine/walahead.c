@@ -35,7 +35,7 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run)
 	uint64_t	segments = (UINT64_C(1) << 32) / (wal->segment_bytes > 0 ? wal->segment_bytes : 1);
 	uint64_t	segment;
 
-	if (wal->timeline == 0 || decode_lsn == 0)
+	if (wal->timeline == 0 || decode_lsn == 0 || decode_lsn > UINT64_MAX - 2 * WAL_AHEAD)
 		return false;
 
 	/* Decoding may begin, or go on, somewhere else. */

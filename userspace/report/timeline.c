@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,9 +62,12 @@ timeline__add(struct timeline *timeline, const struct timeline_moment *moment)
 void
 timeline__close(struct timeline *timeline)
 {
+	bool		failed;
+
 	if (timeline == NULL)
 		return;
-	if (ferror(timeline->file) || fclose(timeline->file) != 0)
+	failed = ferror(timeline->file) != 0;
+	if (fclose(timeline->file) != 0 || failed)
 		log_warning("timeline file is incomplete; make room for it");
 	free(timeline);
 }

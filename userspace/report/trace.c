@@ -2,9 +2,10 @@
  * trace.c
  *		The file of --trace: a line for each block when its fate is known.
  *
- * Fields are separated by spaces: kind (relation or slru), path below the data
- * directory, block in that file, LSN, result ("read", "stale" or the reason of
- * the failure as in the statistics), and the time since the request, us.
+ * Fields are separated by spaces: kind (relation, slru or wal), path below the
+ * data directory, block in that file, LSN, result ("read", "stale", "abandoned" or
+ * the reason of the failure as in the statistics), and the time since the
+ * request, us.
  * For tests, and for people who ask what was fetched; it costs CPU.
  */
 #include <errno.h>

@@ -1,0 +1,257 @@
+/*
+ * reader.c
+ *		Reads runs of blocks: finds the file, makes the request, and counts what
+ *		became of every block.
+ *
+ * Knows nothing of order, depth and redo; that is engine.c.  What is known to
+ * be missing is not asked for again and again (absent.h).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/reader.h"
+#include "report/clock.h"
+
+/* A run that is in flight. */
+struct reader_request
+{
+	struct pool_run run;		/* what was asked for */
+	struct fdcache_file *file;	/* pinned */
+	uint64_t	start_us;		/* when it was handed to the sink, us */
+};
+
+/* Make a reader of at most depth blocks at a time, and files descriptors. */
+int
+reader__create(struct reader *reader, const struct sink_ops *ops, int dirfd,
+			   unsigned depth, unsigned files, struct trace *trace)
+{
+	int			err;
+
+	*reader = (struct reader) {.ops = ops,.depth = depth,.trace = trace};
+	reader->requests = calloc(depth, sizeof(*reader->requests));
+	reader->free_tokens = calloc(depth, sizeof(*reader->free_tokens));
+	reader->done = calloc(depth, sizeof(*reader->done));
+	if (reader->requests == NULL || reader->free_tokens == NULL || reader->done == NULL)
+		err = -ENOMEM;
+	else
+		err = fdcache__create(&reader->files, dirfd, files);
+	if (err == 0)
+		err = ops->open(&reader->sink, depth);
+	if (err < 0)
+	{
+		reader__destroy(reader);
+		return err;
+	}
+	for (unsigned i = 0; i < depth; i++)
+		reader->free_tokens[reader->free_count++] = depth - 1 - i;
+	return 0;
+}
+
+/* Free what reader__create made; requests in flight are waited for by the sink. */
+void
+reader__destroy(struct reader *reader)
+{
+	if (reader->sink != NULL)
+		reader->ops->close(reader->sink);
+	fdcache__destroy(reader->files);
+	free(reader->requests);
+	free(reader->free_tokens);
+	free(reader->done);
+	*reader = (struct reader) {0};
+}
+
+/* A recovery begins: counters start at zero. */
+void
+reader__begin(struct reader *reader, const struct relpath_layout *layout)
+{
+	reader->layout = *layout;
+	reader->max_run = SINK_MAX_BYTES / layout->block_size;
+	if (reader->max_run > reader->depth)
+		reader->max_run = reader->depth;
+	reader->now_us = clock__now_us();
+	memset(&reader->counters, 0, sizeof(reader->counters));
+	absent__clear(&reader->absent);
+}
+
+static bool
+is_wal(const struct pool_run *run)
+{
+	return run->key.kind == RELPATH_KIND_WAL;
+}
+
+/*
+ * What a run counts for while it is in flight, blocks.  A piece of WAL is large,
+ * but there are few, and what waits for it is all that follows.
+ */
+unsigned
+reader__weight(const struct pool_run *run)
+{
+	return is_wal(run) ? 1 : run->blocks;
+}
+
+/* The kind of a run's blocks, for the trace. */
+static const char *
+kind_name(const struct pool_run *run)
+{
+	if (is_wal(run))
+		return "wal";
+	return run->key.kind == REDOAHEAD_KIND_SLRU ? "slru" : "relation";
+}
+
+/* Tell the trace what became of a part of a run. */
+void
+reader__trace(struct reader *reader, const struct pool_run *run, uint32_t first,
+			  uint32_t blocks, const char *result, uint64_t latency_us)
+{
+	char		path[RELPATH_BYTES];
+
+	if (reader->trace == NULL || blocks == 0)
+		return;
+	relpath__format(&run->key, &reader->layout, path);
+	for (uint32_t i = 0; i < blocks; i++)
+		trace__block(reader->trace, kind_name(run), path,
+					 run->block + first + i, run->lsn, result, latency_us);
+}
+
+/* Count blocks of a run, from first to its end, as failed. */
+static void
+fail_blocks(struct reader *reader, const struct pool_run *run, uint32_t first,
+			enum fail_reason reason, uint64_t latency_us)
+{
+	uint32_t	blocks = run->blocks - first;
+
+	/* That there is no WAL ahead says nothing but that it ends there. */
+	if (!is_wal(run))
+		reader->counters.blocks_failed[reason] += blocks;
+	reader__trace(reader, run, first, blocks, counters__fail_name(reason), latency_us);
+}
+
+/* A request is done: count its blocks and give back what it held. */
+static void
+complete(struct reader *reader, uint32_t token, int32_t result)
+{
+	struct reader_request *request = &reader->requests[token];
+	const struct pool_run *run = &request->run;
+	uint64_t	latency_us = reader->now_us - request->start_us;
+	uint32_t	present = 0;
+
+	reader->in_flight -= reader__weight(run);
+	reader->free_tokens[reader->free_count++] = token;
+	fdcache__unpin(request->file);
+
+	if (result > 0)
+		present = (uint32_t) result / reader->layout.block_size;
+	if (is_wal(run))
+		reader->counters.wal_blocks_read += present;
+	else
+	{
+		reader->counters.blocks_read += present;
+		reader->counters.latency_us += present * latency_us;
+	}
+	reader__trace(reader, run, 0, present, "read", latency_us);
+
+	if (result < 0)
+		fail_blocks(reader, run, 0, counters__fail_reason(result), latency_us);
+	else if (present < run->blocks)
+	{
+		fail_blocks(reader, run, present, FAIL_BEYOND_EOF, latency_us);
+		absent__note(&reader->absent, &run->key, run->block + present,
+					 FAIL_BEYOND_EOF, reader->now_us);
+		fdcache__check(reader->files, request->file, &reader->counters);
+	}
+}
+
+/* Is a run known to be missing? */
+bool
+reader__misses(const struct reader *reader, const struct pool_run *run)
+{
+	enum fail_reason reason;
+
+	return absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason);
+}
+
+/*
+ * Ask for a run of at most max_run blocks; no more than depth blocks may be in
+ * flight.  Returns 1 if it has been asked for, 0 if it cannot be read, and
+ * -EAGAIN if it must wait for a completion.
+ */
+int
+reader__ask(struct reader *reader, const struct pool_run *run)
+{
+	uint32_t	block_size = reader->layout.block_size;
+	struct reader_request *request;
+	struct fdcache_file *file;
+	enum fail_reason reason;
+	uint32_t	token;
+	int			err;
+
+	if (absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason))
+	{
+		reader->counters.known_missing += run->blocks;
+		fail_blocks(reader, run, 0, reason, 0);
+		return 0;
+	}
+	err = fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters);
+	if (err == -EBUSY)
+		return -EAGAIN;
+	if (err < 0)
+	{
+		reason = counters__fail_reason(err);
+		fail_blocks(reader, run, 0, reason, 0);
+		if (reason == FAIL_MISSING_FILE)
+			absent__note(&reader->absent, &run->key, 0, reason, reader->now_us);
+		return 0;
+	}
+
+	token = reader->free_tokens[reader->free_count - 1];
+	err = reader->ops->queue(reader->sink, file->fd,
+									  (uint64_t) run->block * block_size,
+									  run->blocks * block_size, token);
+	if (err < 0)
+	{
+		fdcache__unpin(file);
+		return -EAGAIN;
+	}
+	reader->free_count--;
+	request = &reader->requests[token];
+	request->run = *run;
+	request->file = file;
+	request->start_us = reader->now_us;
+
+	reader->in_flight += reader__weight(run);
+	if (reader->in_flight > reader->counters.in_flight_max)
+		reader->counters.in_flight_max = reader->in_flight;
+	if (!is_wal(run))
+	{
+		reader->counters.requests++;
+		reader->counters.requests_joined += run->blocks > 1;
+		reader->counters.blocks_requested += run->blocks;
+	}
+	return 1;
+}
+
+/*
+ * Start what was asked for and fetch completions, waiting for want of them or
+ * wait_us.  Returns how many, or -errno if the sink is broken.
+ */
+int
+reader__reap(struct reader *reader, unsigned want, unsigned wait_us)
+{
+	int			n;
+
+	n = reader->ops->flush(reader->sink, want, wait_us, reader->done);
+	if (n < 0)
+		return n;
+	reader->now_us = clock__now_us();
+	for (int i = 0; i < n; i++)
+		complete(reader, reader->done[i].token, reader->done[i].result);
+	return n;
+}
+
+/* Requests in flight. */
+unsigned
+reader__requests(const struct reader *reader)
+{
+	return reader->depth - reader->free_count;
+}
