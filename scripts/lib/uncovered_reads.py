@@ -99,7 +99,9 @@ def blocks_asked_for(trace):
     first = None
     with open(trace) as lines:
         for line in lines:
-            _, path, block, lsn, result, _ = line.split()
+            kind, path, block, lsn, result, _ = line.split()
+            if kind == 'wal':       # read ahead of decoding, not of redo
+                continue
             asked[path, int(block)].add(result)
             lsn = lsn_of(*lsn.split('/'))
             first = lsn if first is None else min(first, lsn)

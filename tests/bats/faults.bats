@@ -197,7 +197,7 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])' "$DATA/p
 
 @test "a daemon of another protocol version is not used, and both versions are named" {
 	recover_with_fake wrong-version \
-		"${no_daemon}it speaks protocol version 2, the server 1; install the same release of both$meanwhile"
+		"${no_daemon}it speaks protocol version 3, the server 2; install the same release of both$meanwhile"
 }
 
 @test "a daemon that refuses is not used, and its reason is logged and bounded" {
