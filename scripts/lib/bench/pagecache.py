@@ -1,0 +1,228 @@
+"""What became of the pages that the daemon brought into the page cache.
+
+The kernel tells, through events in tracefs: who added a page to the page
+cache, that a page left it, and who read which pages through it.  Of each page
+of a relation or an SLRU that the daemon added, the next thing that happens to
+it is one of these:
+
+    used       the startup process reads it
+    evicted    it leaves the page cache before that
+    left       neither, until redo ends
+
+and of each page that the startup process had to add itself, because it was not
+there, it is known whether the daemon had read it before and it was evicted.
+
+The trace has a buffer of its own (an instance), so that other tracing is not
+disturbed; it goes when the `with` block ends.  Tracing costs CPU time: what is
+timed should not be traced.
+"""
+import contextlib
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+from . import host
+
+BUFFER_KB = 32 * 1024           # for each CPU
+PAGE = os.sysconf('SC_PAGE_SIZE')
+ADD, DELETE, READ = ('mm_filemap_add_to_page_cache', 'mm_filemap_delete_from_page_cache',
+                     'mm_filemap_get_pages')
+EVENTS = (ADD, DELETE, READ)
+EVENT_DIRECTORY = 'events/filemap'
+
+# `cat-123 [001] d..2. 12.345: NAME: dev 254:0 ino 1a pfn=0x1 ofs=4096 order=0`,
+# and for READ `dev=254:0 ino=1a ofs=4096-12287`.
+LINE = re.compile(r'\s*(.+)-(\d+)\s+\[\d+\] .*? (mm_filemap_\w+): dev.\d+:\d+ ino.([0-9a-f]+) '
+                  r'(?:pfn=\w+ )?ofs=(\d+)(?:-(\d+))?(?: order=(\d+))?')
+
+
+def mounted():
+    """Where tracefs is mounted, or None."""
+    with open('/proc/self/mounts', encoding='utf-8') as file:
+        for line in file:
+            _, point, kind = line.split()[:3]
+            if kind == 'tracefs':
+                return point
+    return None
+
+
+@contextlib.contextmanager
+def tracefs():
+    """The directory of tracefs, which is mounted if it is not."""
+    point = mounted()
+    if point:
+        yield point
+        return
+    point = tempfile.mkdtemp(prefix='redoahead-tracefs.')
+    try:
+        subprocess.run(['mount', '-t', 'tracefs', 'tracefs', point], check=True,
+                       stderr=subprocess.PIPE)
+        try:
+            yield point
+        finally:
+            subprocess.run(['umount', point], check=True)
+    except subprocess.CalledProcessError as error:
+        raise host.HostError(f'cannot trace: {error.stderr.decode().strip()}; run as root, on a '
+                             'kernel with tracefs') from None
+    finally:
+        os.rmdir(point)
+
+
+def missing():
+    """Why this machine cannot tell, in words; None if it can."""
+    if os.geteuid() != 0:
+        return 'must be root to trace'
+    try:
+        with tracefs() as point:
+            for name in EVENTS:
+                if not os.path.exists(f'{point}/{EVENT_DIRECTORY}/{name}/enable'):
+                    return f'this kernel has no event {name} (6.11 and later have)'
+    except host.HostError as error:
+        return str(error)
+    return None
+
+
+def write(path, text):
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(text)
+
+
+class Trace:
+    """Page cache events of one file system, written to a file while the `with` block lasts."""
+
+    def __init__(self, directory, output):
+        number = os.stat(directory).st_dev
+        # the kernel's own number: 12 bits and 20
+        self.device = os.major(number) << 20 | os.minor(number)
+        self.output = output    # path of the file
+        self.lost = None        # events that did not fit into the buffer
+        self.stack = contextlib.ExitStack()
+        self.reader = None
+
+    def __enter__(self):
+        with self.stack:
+            point = self.stack.enter_context(tracefs())
+            instance = f'{point}/instances/redoahead-{os.getpid()}'
+            os.mkdir(instance)
+            self.stack.callback(os.rmdir, instance)
+            write(f'{instance}/buffer_size_kb', str(BUFFER_KB))
+            write(f'{instance}/trace_clock', 'mono')
+            self.instance = instance
+            with open(self.output, 'wb') as file:
+                self.reader = subprocess.Popen(['cat', f'{instance}/trace_pipe'], stdout=file,
+                                               start_new_session=True)
+            self.stack.callback(self.end_reader)
+            for name in EVENTS:
+                write(f'{instance}/{EVENT_DIRECTORY}/{name}/filter', f's_dev == {self.device}')
+                write(f'{instance}/{EVENT_DIRECTORY}/{name}/enable', '1')
+            self.stack = self.stack.pop_all()
+        return self
+
+    def __exit__(self, *exception):
+        with self.stack:
+            for name in EVENTS:
+                write(f'{self.instance}/{EVENT_DIRECTORY}/{name}/enable', '0')
+            self.drain()
+            self.lost = self.overruns()
+
+    def statistics(self, name):
+        """The sum over CPUs of a number that the buffers tell of themselves."""
+        total = 0
+        for cpu in os.listdir(f'{self.instance}/per_cpu'):
+            total += int(host.first_line(f'{self.instance}/per_cpu/{cpu}/stats', f'{name}:') or 0)
+        return total
+
+    def overruns(self):
+        return self.statistics('overrun') + self.statistics('dropped events')
+
+    def drain(self):
+        """Wait until all events are in the file."""
+        end = time.monotonic() + 60
+        while self.statistics('entries') > 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.2)         # what was taken from the buffer last is being written
+
+    def end_reader(self):
+        self.reader.kill()
+        self.reader.wait()
+
+
+def data_inodes(directory):
+    """Inode numbers of a cluster's relations and SLRUs."""
+    return {os.stat(path).st_ino for path in host.files_below(directory)
+            if '/pg_wal/' not in path[len(directory):]}
+
+
+class Pages:
+    """The pages that matter, and what happened to them so far."""
+
+    def __init__(self):
+        self.ahead = set()      # pages that the daemon added, and that were not used yet
+        self.evicted = set()    # pages that were evicted from there, and not added since
+        self.fresh = set()      # pages that the startup process added since its last read
+        self.counts = dict.fromkeys(
+            ('added', 'used', 'evicted', 'missed', 'missed_after_eviction'), 0)
+        self.at_last_read = None        # the counts then, and those not used by then
+
+    def add(self, page, by_daemon, by_startup):
+        if by_daemon:
+            self.ahead.add(page)
+            self.evicted.discard(page)
+            self.counts['added'] += 1
+        elif by_startup:
+            self.fresh.add(page)
+        else:
+            self.evicted.discard(page)
+
+    def delete(self, page):
+        if page in self.ahead:
+            self.ahead.remove(page)
+            self.evicted.add(page)
+            self.counts['evicted'] += 1
+
+    def read(self, pages):
+        """The startup process has read these pages.
+
+        What it added right before was not there.  What it added to write it is
+        never read at once.
+        """
+        for page in pages:
+            if page in self.ahead:
+                self.ahead.remove(page)
+                self.counts['used'] += 1
+            elif page in self.fresh:
+                self.counts['missed'] += 1
+                self.counts['missed_after_eviction'] += page in self.evicted
+        self.evicted -= self.fresh
+        self.fresh.clear()
+        self.at_last_read = {**self.counts, 'left': len(self.ahead)}
+
+
+def judge(lines, daemon, startup, inodes):
+    """What became of the pages, as counts; lines is what a Trace wrote.
+
+    daemon and startup are process ids.  Nothing counts after the last page
+    that the startup process read.
+    """
+    pages = Pages()
+    worker = f'iou-wrk-{daemon}'
+    for line in lines:
+        match = LINE.match(line)
+        if not match or int(match[4], 16) not in inodes:
+            continue
+        name, pid, inode, first = match[3], int(match[2]), match[4], int(match[5]) // PAGE
+        if name == READ:
+            if pid == startup:
+                pages.read([(inode, page) for page in range(first, int(match[6]) // PAGE + 1)])
+            continue
+        for page in range(first, first + (1 << int(match[7] or 0))):
+            if name == DELETE:
+                pages.delete((inode, page))
+            else:
+                pages.add((inode, page), pid == daemon or match[1] == worker, pid == startup)
+    result = pages.at_last_read
+    if result is None:
+        raise host.HostError('the trace has no read of the startup process')
+    return {**result, 'evicted_share': round(result['evicted'] / max(1, result['added']), 5)}
