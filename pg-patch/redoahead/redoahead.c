@@ -13,7 +13,8 @@
  * 1. the memory of blocks (seen.h) knows that redo will have the block,
  *    because an earlier record brings it in: nothing to do;
  * 2. the record carries a full-page image or initializes the page: remember;
- * 3. the block is in shared buffers: remember where;
+ * 3. the block is in shared buffers, and will be when redo comes to it: remember
+ *    where;
  * 4. otherwise emit it, and remember that.
  *
  * Redo then comes to the same references in the same order.  A queue of them
@@ -96,6 +97,12 @@ static XLogRecPtr decode_lsn;	/* start of the last record decoded */
 static XLogRecPtr forgotten_lsn;	/* what was decoded until here is forgotten */
 static uint32 records_until_poll = 1;
 
+/*
+ * For how much WAL a block that redo has used is certain to stay in shared
+ * buffers, bytes.  The look-ahead may well reach further than that.
+ */
+static uint64 reach = PG_UINT64_MAX;
+
 /* SLRU pages emitted last, a direct-mapped cache for each SLRU. */
 static SeenKey recent_slru[REDOAHEAD_SLRU_COUNT * SLRU_WAYS];
 
@@ -115,11 +122,31 @@ forget(void)
 	memset(recent_slru, 0xff, sizeof(recent_slru));
 }
 
-/* Does a record that has not been replayed yet bring the slot's block in? */
+/*
+ * Does a record that has not been replayed yet bring the slot's block in, and
+ * will it still be there for the record at lsn?
+ */
 static inline bool
-is_coming(const SeenSlot *slot)
+is_coming(const SeenSlot *slot, XLogRecPtr lsn)
 {
-	return slot->lsn >= replay_lsn && slot->lsn > forgotten_lsn;
+	return slot->lsn >= replay_lsn && slot->lsn > forgotten_lsn &&
+		lsn - slot->lsn <= reach;
+}
+
+/*
+ * Estimate the reach.  Each reference may need another buffer, and one that has
+ * been used is not taken again before the clock has gone round.
+ */
+static inline void
+update_reach(void)
+{
+	uint32		refs = pending_head - pending_tail;
+	uint32		certain = NBuffers / 2;
+
+	if (likely(refs <= certain))
+		reach = PG_UINT64_MAX;
+	else
+		reach = (decode_lsn - replay_lsn) * certain / refs;
 }
 
 /*
@@ -271,9 +298,9 @@ emit_implied(const struct redoahead_ref *refs, int n)
 			bool		found;
 			SeenSlot   *slot = seen__enter(&seen, &key, &found);
 
-			if (found && is_coming(slot))
+			if (found && is_coming(slot, ref->lsn))
 				continue;
-			if (look_up(&tag) != InvalidBuffer)
+			if (reach == PG_UINT64_MAX && look_up(&tag) != InvalidBuffer)
 				slot->lsn = ref->lsn;
 			else if (emit(ref))
 			{
@@ -308,6 +335,7 @@ sink_decoded(const DecodedXLogRecord *record)
 	int			n;
 
 	decode_lsn = record->lsn;
+	update_reach();
 	n = implied__of_record(record, refs);
 	if (unlikely(n > 0))
 		emit_implied(refs, n);
@@ -347,7 +375,7 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 
 	slot = seen__enter(&seen, &key, &found);
 
-	if (found && is_coming(slot))
+	if (found && is_coming(slot, record->lsn))
 	{
 		/* An earlier record, not replayed yet, brings it in. */
 		block->prefetch_buffer = slot->buffer;
@@ -375,9 +403,9 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			(!have_free_buffer() && !still_in(slot->buffer, &tag)))
 			slot->buffer = look_up(&tag);
 
-		if (slot->buffer != InvalidBuffer)
+		block->prefetch_buffer = slot->buffer;
+		if (slot->buffer != InvalidBuffer && reach == PG_UINT64_MAX)
 		{
-			block->prefetch_buffer = slot->buffer;
 			redoahead_counters.hit++;
 			result = XLOG_PREFETCH_SINK_HIT;
 		}
