@@ -96,6 +96,20 @@ test_leaves_wal_from_elsewhere_alone(void **state)
 	assert_int_equal(ask(100 * MB), 0);
 }
 
+/* Lost otherwise: with little memory, WAL is evicted before it is decoded. */
+static void
+test_little_memory_holds_little_wal(void **state)
+{
+	(void) state;
+	begin(1);
+	walahead__fit(&wal, 32 * MB);
+	assert_int_equal(ask(100 * MB), 2 * MB);
+	walahead__fit(&wal, 0);
+	assert_int_equal(ask(200 * MB), MB / 4);
+	walahead__fit(&wal, UINT64_MAX);
+	assert_int_equal(ask(300 * MB), 8 * MB);
+}
+
 int
 main(void)
 {
@@ -104,6 +118,7 @@ main(void)
 		cmocka_unit_test(test_names_the_segments),
 		cmocka_unit_test(test_follows_jumps),
 		cmocka_unit_test(test_leaves_wal_from_elsewhere_alone),
+		cmocka_unit_test(test_little_memory_holds_little_wal),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -159,6 +159,7 @@ start_wal(struct engine *engine, uint64_t decode_lsn)
 {
 	struct pool_run run;
 
+	walahead__fit(&engine->wal, (uint64_t) engine->control.window * engine->reader.layout.block_size);
 	while (walahead__next(&engine->wal, decode_lsn, &run))
 	{
 		int			asked;

@@ -13,9 +13,13 @@
  */
 #include "engine/walahead.h"
 
-/* How far to read ahead of decoding, and how much at once, bytes. */
+/* How far to read ahead of decoding, at most and at least, and how much at once, bytes. */
 #define WAL_AHEAD	(8 * 1024 * 1024)
+#define MIN_AHEAD	(256 * 1024)
 #define WAL_CHUNK	(128 * 1024)
+
+/* Part of the memory for what is read ahead that may hold WAL. */
+#define WAL_PART	16
 
 /* A recovery begins. */
 void
@@ -24,8 +28,19 @@ walahead__begin(struct walahead *wal, const struct relpath_layout *layout)
 	*wal = (struct walahead)
 	{
 		.timeline = layout->timeline,.segment_bytes = layout->wal_segment_bytes,
-			.block_size = layout->block_size
+			.block_size = layout->block_size,.ahead = WAL_AHEAD
 	};
+}
+
+/* So much memory may hold what is read ahead, blocks and all, bytes. */
+void
+walahead__fit(struct walahead *wal, uint64_t memory_bytes)
+{
+	wal->ahead = memory_bytes / WAL_PART;
+	if (wal->ahead > WAL_AHEAD)
+		wal->ahead = WAL_AHEAD;
+	if (wal->ahead < MIN_AHEAD)
+		wal->ahead = MIN_AHEAD;
 }
 
 /* The next part to ask for, given what is being decoded; false if that is far enough. */
@@ -41,7 +56,7 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run)
 	/* Decoding may begin, or go on, somewhere else. */
 	if (wal->next < decode_lsn || wal->next > decode_lsn + WAL_AHEAD + WAL_CHUNK)
 		wal->next = decode_lsn / WAL_CHUNK * WAL_CHUNK;
-	if (wal->next >= decode_lsn + WAL_AHEAD)
+	if (wal->next >= decode_lsn + wal->ahead)
 		return false;
 
 	segment = wal->next / wal->segment_bytes;

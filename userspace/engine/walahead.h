@@ -15,10 +15,12 @@ struct walahead
 	uint32_t	timeline;		/* of the files; 0: leave the WAL alone */
 	uint32_t	segment_bytes;	/* size of a file, bytes */
 	uint32_t	block_size;		/* of the requests' blocks, bytes */
+	uint64_t	ahead;			/* how far to read ahead of decoding, bytes */
 	uint64_t	next;			/* all before this LSN has been asked for */
 };
 
 void		walahead__begin(struct walahead *wal, const struct relpath_layout *layout);
+void		walahead__fit(struct walahead *wal, uint64_t memory_bytes);
 bool		walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run);
 void		walahead__take(struct walahead *wal, const struct pool_run *run);
 

@@ -188,7 +188,10 @@ def coverage_of(run):
     wanted = run['blocks_read'] * BLOCK
     if run['startup_device_bytes'] is None or wanted == 0:
         return None
-    fetched = max(0, run['startup_device_bytes'] - run['wal_device_bytes'])
+    # Of the WAL, it fetched what the daemon did not.
+    ahead = (run.get('daemon') or {}).get('wal_blocks_read', 0) * BLOCK
+    wal = max(0, run['wal_device_bytes'] - ahead)
+    fetched = max(0, run['startup_device_bytes'] - wal)
     return round(max(0.0, 1 - fetched / wanted), 4)
 
 
