@@ -21,7 +21,7 @@ from . import host, postgres
 
 DISKLAB = os.path.join(postgres.ROOT, 'scripts/disklab')
 SPARE = 1.5                     # size of an array ÷ size of the image
-SMALLEST = 2 << 30              # bytes of an array; in a smaller btrfs, chunks do not fit well
+SMALLEST = 4 << 30              # bytes of an array; btrfs allots space by the gigabyte
 
 # Arguments of `disklab up`.
 ARRAYS = {
@@ -117,23 +117,24 @@ class Array:
             self.found['array'] = {key: status[key]
                                    for key in ('model', 'raid', 'disks', 'size_bytes')}
             self.lab('load')
-            fill(mount)
             home = os.path.join(mount, 'stage')
             postgres.make_directory(home)
-            yield Stage(load(image, home, say), os.path.join(home, 'data'), self.copy, self.model)
+            pristine = load(image, home, say)
+            fill(mount)
+            yield Stage(pristine, os.path.join(home, 'data'), self.copy, self.model)
         finally:
             self.lab('down', '--force')
 
 
 def fill(mount):
-    """Write to nearly all of a new array once.
+    """Write once to where recoveries will write.
 
     The files that the model keeps the data in are sparse.  Finding room in
-    them takes longer than the model allows for.  What was data may become room
-    for btrfs's own trees afterwards.
+    them takes longer than the model allows for.  More than half is left,
+    because btrfs's own trees do not find room where data was.
     """
     path = os.path.join(mount, 'fill')
-    left = int(shutil.disk_usage(mount).free * 0.9)
+    left = int(shutil.disk_usage(mount).free * 0.4)
     zeroes = bytes(1 << 20)
     with open(path, 'wb', buffering=0) as file:
         while left > 0:
@@ -141,8 +142,6 @@ def fill(mount):
         os.fsync(file.fileno())
     os.remove(path)
     os.sync()                   # only then is the room free again
-    subprocess.run(['btrfs', 'balance', 'start', '-dusage=0', mount], check=True,
-                   stdout=subprocess.DEVNULL, **postgres.as_self())
 
 
 def load(image, home, say):
