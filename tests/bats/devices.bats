@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# The same small crashed cluster, recovered cold with the daemon on the
+# machine's own disk and on an array of eight modelled disks: the data must be
+# what stock recovery makes of it, nearly all blocks must be read by the daemon,
+# from all disks alike, and nothing after the end.  How long it takes is not
+# asked here; scripts/bench-recovery does that.
+
+setup_file() {
+	REDOAHEAD_DEVICES=$(mktemp -d "/var/tmp/redoahead-devices.XXXXXX")
+	export REDOAHEAD_DEVICES
+	chmod 755 "$REDOAHEAD_DEVICES"
+}
+
+setup() {
+	top=$BATS_TEST_DIRNAME/../..
+	work=$REDOAHEAD_DEVICES
+}
+
+teardown_file() {
+	"$BATS_TEST_DIRNAME/../../scripts/disklab" down --force --dir "$REDOAHEAD_DEVICES/disklab" \
+		>/dev/null 2>&1 || true
+	rm -rf --one-file-system "$REDOAHEAD_DEVICES"
+}
+
+# Skip where an array cannot be made; say why.
+need_disks() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -c /dev/fuse ] || skip "there is no /dev/fuse"
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	grep -qw btrfs /proc/filesystems || modprobe -q btrfs 2>/dev/null ||
+		skip "the kernel has no btrfs"
+	command -v mkfs.btrfs >/dev/null || skip "mkfs.btrfs is not installed"
+	[ -x "$top/build/diskmodel" ] || skip "build/diskmodel is not built"
+}
+
+# Recover once, unless a test before has done that.
+recovered() {				# DEVICE CONFIG
+	local name=$1-$2
+	[ ! -e "$work/$name.json" ] || return 0
+	"$top/tests/tools/recover_once.py" "$work" "$1" "$2" "$name" >"$work/$name.part" 2>"$work/$name.log" 3>&- ||
+		{ cat "$work/$name.log"; return 1; }
+	mv "$work/$name.part" "$work/$name.json"
+}
+
+# Both kinds of device, or the one that is there; tells which were used.
+recovered_on() {			# DEVICE
+	[ "$1" = ssd ] || need_disks
+	recovered "$1" redoahead
+}
+
+# Look at a run; the program has it as `run`.
+look_at() {					# DEVICE
+	python3 -c '
+import json, sys
+run = json.load(open(sys.argv[1]))
+exec(sys.stdin.read())' "$work/$1-redoahead.json"
+}
+
+same_data_as_stock() {		# DEVICE
+	recovered_on "$1"
+	recovered ssd default
+	"$top/scripts/compare-clusters" "$work/ssd-default.data" "$work/$1-redoahead.data"
+}
+
+nearly_all_by_daemon() {	# DEVICE
+	recovered_on "$1"
+	look_at "$1" <<-'EOS'
+		fetched, wanted = run['startup_device_bytes'], run['blocks_read'] * 8192
+		counters = run['daemon']
+		print(f'startup process: {fetched} of {wanted} bytes; daemon: {counters["blocks_read"]} '
+		      f'blocks, {counters["wal_blocks_read"]} of WAL')
+		assert run['blocks_read'] >= 3000, run
+		assert counters['blocks_read'] >= 0.99 * run['blocks_read'], counters
+		# Each block by the daemon, and next to none by the startup process, too.  Who read
+		# WAL, of which there is little, cannot be told apart; it is not counted.
+		assert fetched - run['wal_device_bytes'] <= 0.01 * wanted, run['wal_device_bytes']
+		assert counters['wal_blocks_read'] > 0, counters
+	EOS
+}
+
+nothing_after_the_end() {	# DEVICE
+	recovered_on "$1"
+	look_at "$1" <<-'EOS'
+		at_end, later = run['daemon_bytes']
+		print(f'bytes read by the daemon: {at_end} at the end, {later} later')
+		assert at_end == later > 0
+		assert run['stats']['blocks_in_flight'] == 0 and run['stats']['files_open'] == 0, run['stats']
+	EOS
+}
+
+controller_tells() {		# DEVICE
+	recovered_on "$1"
+	look_at "$1" <<-'EOS'
+		rows, control, counters = run['timeline'], run['stats']['control'], run['daemon']
+		assert len(rows) >= 2, rows
+		seconds = [float(row['seconds']) for row in rows]
+		assert seconds == sorted(seconds) and seconds[-1] <= run['redo_seconds'] + 2, seconds
+		blocks = [int(row['blocks_read']) for row in rows]
+		assert blocks == sorted(blocks) and 0 < blocks[-1] <= counters['blocks_read'], blocks
+		for row in rows:
+		    assert 8 <= int(row['depth']) <= 4096, row
+		    assert 64 <= int(row['window']) <= 1048576, row
+		    # Some 64 pieces of WAL may be in flight, too, which are not ahead of redo.
+		    assert int(row['in_flight']) - 80 <= int(row['ahead']) <= int(row['window']) + int(row['depth']), row
+		assert 8 <= control['depth_blocks'] <= 4096 and control['window_blocks'] >= 64, control
+		assert control['changes'] >= len(control['last_changes']), control
+		times = [change['seconds'] for change in control['last_changes']]
+		assert times == sorted(times) and all(0 <= at <= counters['elapsed_seconds'] for at in times), times
+		for change in control['last_changes']:
+		    assert change['from_blocks'] != change['to_blocks'], change
+		    assert change['limit'] in ('depth', 'window') and change['reason'], change
+	EOS
+}
+
+# Lost otherwise: data.  Reading is all that the daemon does, but what a read
+# brings into the page cache, redo writes back.
+@test "ssd: the data is what stock recovery makes of it" { same_data_as_stock ssd; }
+@test "raid: the data is what stock recovery makes of it" { same_data_as_stock raid0; }
+
+# Lost otherwise: a recovery that is right, and as slow as ever.
+@test "ssd: of what redo reads, the daemon fetches 99 %, WAL included" { nearly_all_by_daemon ssd; }
+@test "raid: of what redo reads, the daemon fetches 99 %, WAL included" { nearly_all_by_daemon raid0; }
+
+# Lost otherwise: the daemon would disturb a server that has work to do.
+@test "ssd: the daemon reads nothing after recovery has ended" { nothing_after_the_end ssd; }
+@test "raid: the daemon reads nothing after recovery has ended" { nothing_after_the_end raid0; }
+
+# Lost otherwise: nobody could see why the daemon did what it did.
+@test "ssd: timeline and record of the controller are there, and plausible" { controller_tells ssd; }
+@test "raid: timeline and record of the controller are there, and plausible" { controller_tells raid0; }
+
+# Lost otherwise: the speed of eight disks, of which one would do all the work.
+@test "raid: the reads are spread over all disks" {
+	recovered_on raid0
+	look_at raid0 <<-'EOS'
+		reads = run['disk_reads']
+		mean = sum(reads) / len(reads)
+		print('reads of each disk:', reads, 'in flight:', run['disk_mean_in_flight'])
+		assert len(reads) == 8 and min(reads) > 0, reads
+		assert max(reads) <= 1.5 * mean, reads
+		# Queues wander: what one disk is behind, the others get less of meanwhile.
+		in_flight = run['disk_mean_in_flight']
+		assert max(in_flight) <= 2 * sum(in_flight) / len(in_flight), in_flight
+	EOS
+}
+
+# Lost otherwise: the meaning of all that was seen on the array.
+@test "raid: the disk model was in good health" {
+	recovered_on raid0
+	look_at raid0 <<-'EOS'
+		model = run['disk_model']
+		print(model)
+		assert model['healthy'], model
+	EOS
+}

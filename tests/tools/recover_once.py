@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""Recover one small crashed cluster on a device, and tell what happened, as JSON.
+
+The cluster is made by scripts/lib/bench, once for all recoveries in WORK.  The
+copy stays as redo left it, before any session: in WORK/NAME.data, copied there
+from the device.  What is told is what the benchmarks record of a run, and for
+a run with the daemon
+
+    daemon_bytes   what it had made devices read at the end of recovery, and
+                   after the server had stopped
+    stats          its statistics file
+    timeline       the rows of its timeline
+
+usage: recover_once.py WORK DEVICE CONFIG NAME
+
+DEVICE and CONFIG are names that scripts/bench-recovery knows.
+"""
+import json
+import os
+import re
+import sys
+import threading
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../scripts/lib'))
+
+from bench import config, device, host, image, postgres, recovery  # noqa: E402
+from bench import script, trace, workload  # noqa: E402
+
+# Enough blocks that each of eight disks gets thousands, in seconds of reading.
+WORKLOAD = workload.Workload(
+    'devices', 'pgbench -N, small', 40, 16000, {'shared_buffers': '512MB', 'full_page_writes': 'off'},
+    workload.prepare_pgbench, workload.load_simple_update)
+
+
+class Ending(threading.Thread):
+    """Notes what the daemon had read when it said that recovery had ended, and at its own end."""
+
+    def __init__(self, place):
+        super().__init__(daemon=True)
+        self.log = os.path.join(place, 'daemon.log')
+        self.statistics = os.path.join(place, 'stats.json')
+        self.over = threading.Event()
+        self.bytes = []         # that it had made devices read, then and last
+
+    def run(self):
+        while not self.over.wait(0.01):
+            try:
+                with open(self.log, encoding='utf-8') as file:
+                    ended = 'recovery ended' in file.read()
+                with open(self.statistics, encoding='utf-8') as file:
+                    read = host.process_device_bytes(json.load(file)['pid'])
+            except (OSError, ValueError):       # it has not begun, or has gone
+                continue
+            if ended and read is not None:
+                self.bytes = [*self.bytes[:1], read]
+
+
+def recover(stage, configuration, builds, place):
+    """One recovery on a stage, with all that is to be told of it."""
+    timeline = os.path.join(place, 'timeline')
+    ending = Ending(place)
+    ending.start()
+    with trace.Watch(os.path.dirname(stage.directory), stage.image,
+                     lambda seconds, lsn: None, stage.model) as watch:
+        run = recovery.recover(
+            stage.image, configuration, builds, script.find_daemon(), place, watch.tell,
+            pristine=True, conditions=recovery.Conditions(
+                directory=stage.directory, copy=stage.copy, timeline=timeline))
+    ending.over.set()
+    ending.join()
+    run.update(watch.figures(run))
+    if configuration.daemon:
+        run['daemon_bytes'] = ending.bytes
+        with open(ending.statistics, encoding='utf-8') as file:
+            run['stats'] = json.load(file)
+        run['timeline'] = trace.read_table(timeline)
+    return run
+
+
+def main():
+    if len(sys.argv) != 5 or not re.fullmatch(r'[\w-]+', sys.argv[4]):
+        print('usage: recover_once.py WORK DEVICE CONFIG NAME', file=sys.stderr)
+        return 2
+    work, where, configuration = sys.argv[1], sys.argv[2], config.CONFIGS[sys.argv[3]]
+    kept = os.path.join(work, f'{sys.argv[4]}.data')
+    builds = {name: postgres.find_build(name) for name in ('stock', 'patched')}
+    postgres.make_directory(work)
+    crashed = image.find_or_make(work, WORKLOAD, 'small', builds['stock'],
+                                 lambda text: print(text, file=sys.stderr))
+    with script.work_place(work, 'place') as place, \
+            device.find(where, work).stage(crashed, lambda text: None) as stage:
+        run = recover(stage, configuration, builds, place)
+        postgres.run(['cp', '-a', '-T', stage.directory, kept])
+        recovery.count_blocks(run, stage.image, configuration, builds, place, stage.directory)
+    print(json.dumps(run))
+    return 0
+
+
+script.run_main('recover_once', main)
