@@ -134,19 +134,22 @@ is_coming(const SeenSlot *slot, XLogRecPtr lsn)
 }
 
 /*
- * Estimate the reach.  Each reference may need another buffer, and one that has
- * been used is not taken again before the clock has gone round.
+ * Estimate the reach.  Blocks that redo loads take buffers, and one that has been
+ * used is not taken again before the clock has gone round.
  */
 static inline void
 update_reach(void)
 {
-	uint32		refs = pending_head - pending_tail;
-	uint32		certain = NBuffers / 2;
+	uint64		refs = pending_head - pending_tail;
+	uint64		loads;
 
-	if (likely(refs <= certain))
-		reach = PG_UINT64_MAX;
-	else
-		reach = (decode_lsn - replay_lsn) * certain / refs;
+	reach = PG_UINT64_MAX;
+	if (likely(refs <= (uint32) NBuffers))
+		return;
+	loads = refs * (redoahead_counters.emitted + redoahead_counters.not_read) /
+		Max(redoahead_counters.offered, 1);
+	if (loads > (uint32) NBuffers)
+		reach = (decode_lsn - replay_lsn) / loads * NBuffers;
 }
 
 /*
