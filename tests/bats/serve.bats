@@ -354,11 +354,11 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 @test "the window is never larger than --window" {
 	relation base/5/16384 500
 	start -- --window 1 --depth 1
-	produce --count 500 --blocks 500
+	produce --count 50 --blocks 50 --no-wait
 	wait_for sessions_ended 1
 	[ "$(control_field window_blocks)" = 1 ]
 	[ "$(control_field depth_blocks)" = 1 ]
-	[ "$(stat_field blocks_in_flight_max)" = 1 ]
+	[ "$(stat_field blocks_in_flight_max)" -le 1 ]
 }
 
 @test "the timeline names its columns, and goes on until the recovery ends" {
