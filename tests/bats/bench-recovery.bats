@@ -3,6 +3,8 @@
 # machine's own disk and on an array of modelled disks, whole, interrupted and
 # resumed.  The figures themselves say nothing here: they are too small.
 
+load lib/machine
+
 setup_file() {
 	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-bench-recovery.XXXXXX")
 	export REDOAHEAD_BENCH_DIR
@@ -31,23 +33,8 @@ python() {
 	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
 }
 
-# Skip where an array cannot be made, or nothing can be drawn; say why.
-need_disks() {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
-	[ -c /dev/fuse ] || skip "there is no /dev/fuse"
-	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
-	grep -qw btrfs /proc/filesystems || modprobe -q btrfs 2>/dev/null ||
-		skip "the kernel has no btrfs"
-	command -v mkfs.btrfs >/dev/null || skip "mkfs.btrfs is not installed"
+need_plots() {
 	command -v gnuplot >/dev/null || skip "gnuplot is not installed"
-	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
-}
-
-need_memory_cgroup() {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
-	grep -qE '^[^ ]+ [^ ]+ cgroup [^ ]*\<memory\>' /proc/self/mounts ||
-		grep -qsw memory /sys/fs/cgroup/cgroup.controllers ||
-		skip "the kernel or the container has no memory cgroups"
 }
 
 # Show what is left of a run, and fail if anything but images is.
@@ -167,6 +154,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 # Lost otherwise: everything that the benchmark is for.
 @test "recoveries on an array: JSON, Markdown and plots, and nothing stays" {
 	need_disks
+	need_plots
 	"$bench" --scenario s2 --size small --device raid0 --case spindles --fpw off \
 		--config off,default,redoahead --rounds 1 --output "$results" >"$BATS_TEST_TMPDIR/log" 2>&1 ||
 		{ cat "$BATS_TEST_TMPDIR/log"; return 1; }
@@ -197,8 +185,6 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	ratios = result['ratios']['spindles']['off']
 	for name in ('off/redoahead', 'default/redoahead', 'best/redoahead'):
 	    assert ratios[name] > 0, ratios
-	# Eight disks, one request at a time, against many.
-	assert ratios['off/redoahead'] > 2, ratios
 
 	for name in ('bars', 'off-redo', 'off-device', 'off-daemon'):
 	    with open(f'{where}/s2-spindles-{name}.png', 'rb') as file:
@@ -215,12 +201,13 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 # Lost otherwise: an hour of measuring, or a machine full of leftovers.
 @test "an interrupted run leaves nothing, and is resumed" {
 	need_disks
+	need_plots
 	bench=("$bench" --scenario s2 --size small --device raid0 --case spindles --fpw off
 		--config default,off --rounds 1 --output "$results")
 	"${bench[@]}" >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
 	runner=$!
 	# in the middle of the second recovery
-	for ((looks = 600; looks > 0; looks--)); do
+	for ((looks = 6000; looks > 0; looks--)); do
 		! grep -q 'off off 1: redo' "$BATS_TEST_TMPDIR/log" || break
 		sleep 0.1
 	done

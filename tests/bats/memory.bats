@@ -7,6 +7,8 @@
 # each page that the daemon adds to the page cache, of each page that leaves it,
 # and of each page that the startup process reads.
 
+load lib/machine
+
 setup_file() {
 	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-memory.XXXXXX")
 	export REDOAHEAD_BENCH_DIR
@@ -24,13 +26,6 @@ setup() {
 
 python() {
 	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
-}
-
-need_memory_cgroup() {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
-	grep -qE '^[^ ]+ [^ ]+ cgroup [^ ]*\<memory\>' /proc/self/mounts ||
-		grep -qsw memory /sys/fs/cgroup/cgroup.controllers ||
-		skip "the kernel or the container has no memory cgroups"
 }
 
 need_page_cache_events() {

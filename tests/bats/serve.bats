@@ -27,10 +27,16 @@ teardown() {
 	rm -rf "$work"
 }
 
-wait_for() {				# COMMAND... : until it succeeds, 10 s at most
-	local end=$((SECONDS + 10))
+# Wait until a command succeeds, for a minute.  Looks are counted, because time also
+# passes while a virtual machine is suspended.
+wait_for() {				# COMMAND...
+	local looks=3000
 	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || { echo "waited in vain for: $*"; cat "$work/log"; return 1; }
+		if [ $((looks -= 1)) -le 0 ]; then
+			echo "waited in vain for: $*"
+			cat "$work/log"
+			return 1
+		fi
 		read -rt 0.02 <> <(:) || true
 	done
 }

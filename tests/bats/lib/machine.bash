@@ -1,0 +1,21 @@
+# What tests ask of the machine, and say when they skip for want of it.
+# Expects $scripts, the project's scripts directory.
+
+# Skip where an array of modelled disks cannot be made; say why.
+need_disks() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -c /dev/fuse ] || skip "there is no /dev/fuse"
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	grep -qw btrfs /proc/filesystems || modprobe -q btrfs 2>/dev/null ||
+		skip "the kernel has no btrfs"
+	command -v mkfs.btrfs >/dev/null || skip "mkfs.btrfs is not installed"
+	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
+}
+
+# Skip where memory cannot be limited; say why.
+need_memory_cgroup() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
+	grep -qE '^[^ ]+ [^ ]+ cgroup [^ ]*\<memory\>' /proc/self/mounts ||
+		grep -qsw memory /sys/fs/cgroup/cgroup.controllers ||
+		skip "the kernel or the container has no memory cgroups"
+}
