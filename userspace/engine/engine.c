@@ -4,6 +4,8 @@
  *
  * References wait in a pool (pool.h), which puts them in order; the engine
  * makes one request of each run of blocks, unless redo has come to it already.
+ * Those that come out of the order of LSNs, because the server has found out only
+ * shortly before redo comes to them, have a pool of their own, which goes first.
  * How many blocks may be in flight, and how many may be there before redo needs
  * them, is decided by the controller (control.h) from how fast blocks come.
  * Knows neither where references come from nor how a sink reads.  Every block
@@ -63,7 +65,9 @@ struct engine
 {
 	struct engine_options options;	/* as given */
 	struct reader reader;		/* what reads blocks */
-	struct pool pool;			/* blocks to ask for */
+	struct pool pool;			/* blocks to ask for, as they were decoded */
+	struct pool late;			/* those asked for late: redo comes to them soon */
+	uint64_t	newest_lsn;		/* latest record whose block is in the pool */
 	struct walahead wal;		/* WAL to ask for */
 	struct control control;		/* how many blocks, and how far ahead */
 	bool		blocked;		/* no descriptor until a request completes */
@@ -86,6 +90,8 @@ engine__create(struct engine **result, const struct engine_options *options)
 	engine->options = *options;
 	err = pool__create(&engine->pool, options->window);
 	if (err == 0)
+		err = pool__create(&engine->late, options->window);
+	if (err == 0)
 		err = reader__create(&engine->reader, options->sink, options->dirfd,
 							 options->depth, options->files, options->trace);
 	if (err < 0)
@@ -107,6 +113,7 @@ engine__destroy(struct engine *engine)
 		return;
 	reader__destroy(&engine->reader);
 	pool__destroy(&engine->pool);
+	pool__destroy(&engine->late);
 	free(engine);
 }
 
@@ -117,17 +124,18 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
 	engine->moved_us = engine->reader.now_us;
-	engine->memory_us = engine->replay_lsn = 0;
+	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
 	pool__clear(&engine->pool);
+	pool__clear(&engine->late);
 	walahead__begin(&engine->wal, layout);
 	control__begin(&engine->control, engine->reader.now_us);
 	if (engine->options.sink->set_depth != NULL)
 		engine->options.sink->set_depth(engine->reader.sink, engine->control.depth);
 }
 
-/* Ask for a run that the pool told last; false if it must wait. */
+/* Ask for a run that a pool told last; false if it must wait. */
 static bool
-ask_for(struct engine *engine, const struct pool_run *run)
+ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 {
 	int			asked = reader__ask(&engine->reader, run);
 
@@ -136,7 +144,7 @@ ask_for(struct engine *engine, const struct pool_run *run)
 		engine->blocked = true;
 		return false;
 	}
-	engine->reader.counters.refs_duplicate += pool__take(&engine->pool, run, asked > 0);
+	engine->reader.counters.refs_duplicate += pool__take(pool, run, asked > 0);
 	return true;
 }
 
@@ -177,36 +185,73 @@ start_wal(struct engine *engine, uint64_t decode_lsn)
 	return true;
 }
 
+/* Ask for what redo wants next, wherever it is.  False if it must wait. */
+static bool
+start_express(struct engine *engine, struct pool *pool)
+{
+	unsigned	lane = engine->control.depth / EXPRESS_PART;
+	struct pool_run run;
+
+	if (lane < EXPRESS_MIN)
+		lane = EXPRESS_MIN;
+	while (pool__express(pool, lane, &run))
+		if (!has_room(engine, 1) || !ask_for(engine, pool, &run))
+			return false;
+	return true;
+}
+
+/*
+ * Ask for blocks in sweeps, until so many are there before redo needs them; a
+ * new sweep is begun when at least so many may be in it.  False if it must wait.
+ */
+static bool
+start_sweeps(struct engine *engine, struct pool *pool, unsigned ahead, unsigned least)
+{
+	struct pool_run run;
+
+	while (pool->waiting > 0 && pool->ahead < ahead)
+	{
+		if (!pool__next(pool, engine->reader.max_run, &run))
+		{
+			if (ahead - pool->ahead < least || pool__begin_sweep(pool, ahead - pool->ahead) == 0)
+				return true;
+			engine->reader.counters.sweeps++;
+			continue;
+		}
+		if (!has_room(engine, run.blocks) || !ask_for(engine, pool, &run))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * How much of the window is left for what will be asked for late, blocks: such a
+ * part as it has had so far.
+ */
+static unsigned
+window_for_late(const struct engine *engine)
+{
+	const struct counters *counters = &engine->reader.counters;
+	unsigned	window = engine->control.window;
+
+	if (counters->refs_taken == 0)
+		return 0;
+	return (unsigned) ((double) counters->refs_late / (double) counters->refs_taken * window);
+}
+
 /* Ask for as much as may be in flight: WAL, what redo wants next, the rest. */
 static void
 start_runs(struct engine *engine, uint64_t decode_lsn)
 {
-	struct pool *pool = &engine->pool;
-	unsigned	lane = engine->control.depth / EXPRESS_PART;
 	unsigned	window = engine->control.window;
-	struct pool_run run;
+	unsigned	for_late = window_for_late(engine);
 
 	engine->blocked = engine->limited = false;
-	if (lane < EXPRESS_MIN)
-		lane = EXPRESS_MIN;
-	if (!start_wal(engine, decode_lsn))
-		return;
-	while (pool__express(pool, lane, &run))
-		if (!has_room(engine, 1) || !ask_for(engine, &run))
-			return;
-	while (pool->waiting > 0 && pool->ahead < window)
-	{
-		if (!pool__next(pool, engine->reader.max_run, &run))
-		{
-			if (window - pool->ahead < window / SWEEP_PART ||
-				pool__begin_sweep(pool, window - pool->ahead) == 0)
-				return;
-			engine->reader.counters.sweeps++;
-			continue;
-		}
-		if (!has_room(engine, run.blocks) || !ask_for(engine, &run))
-			return;
-	}
+	if (start_wal(engine, decode_lsn) &&
+		start_express(engine, &engine->late) &&
+		start_express(engine, &engine->pool) &&
+		start_sweeps(engine, &engine->late, window, 0))
+		start_sweeps(engine, &engine->pool, window - for_late, window / SWEEP_PART);
 }
 
 /* Give up what redo has come to before it was asked for. */
@@ -215,7 +260,8 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 {
 	struct pool_run missed;
 
-	while (pool__retire(&engine->pool, replay_lsn, &missed))
+	while (pool__retire(&engine->pool, replay_lsn, &missed) ||
+		   pool__retire(&engine->late, replay_lsn, &missed))
 	{
 		(*counter)++;
 		reader__trace(&engine->reader, &missed, 0, 1, result, 0);
@@ -275,7 +321,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	want = in_flight_requests / 4;
 	if (want == 0 || engine->blocked)
 		want = 1;
-	return reader__reap(&engine->reader, want, engine->pool.waiting == 0 ? spare_wait_us : busy_wait_us);
+	return reader__reap(&engine->reader, want, engine__waiting(engine) == 0 ? spare_wait_us : busy_wait_us);
 }
 
 /*
@@ -290,8 +336,9 @@ engine__end(struct engine *engine)
 	int			err = 0;
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
-	engine->reader.counters.blocks_abandoned += engine->pool.waiting;	/* of no possible LSN */
+	engine->reader.counters.blocks_abandoned += engine__waiting(engine);	/* of no possible LSN */
 	pool__clear(&engine->pool);
+	pool__clear(&engine->late);
 	while (engine->reader.in_flight > 0 && err >= 0)
 		err = clock__now_us() < deadline_us ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
@@ -305,7 +352,10 @@ engine__end(struct engine *engine)
 unsigned
 engine__room(const struct engine *engine)
 {
-	return pool__room(&engine->pool);
+	unsigned	room = pool__room(&engine->pool);
+	unsigned	late = pool__room(&engine->late);
+
+	return room < late ? room : late;
 }
 
 /* Take references, no more than engine__room allows. */
@@ -323,8 +373,16 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 			engine->reader.counters.refs_implied++;
 		if (relpath__resolve(&refs[i], &engine->reader.layout, &key, &block, &reason) < 0)
 			engine->reader.counters.refs_invalid[reason]++;
+		else if (refs[i].lsn < engine->newest_lsn)
+		{
+			engine->reader.counters.refs_late++;
+			pool__add(&engine->late, &key, block, refs[i].lsn);
+		}
 		else
+		{
+			engine->newest_lsn = refs[i].lsn;
 			pool__add(&engine->pool, &key, block, refs[i].lsn);
+		}
 	}
 }
 
@@ -346,14 +404,14 @@ engine__in_flight(const struct engine *engine)
 unsigned
 engine__waiting(const struct engine *engine)
 {
-	return engine->pool.waiting;
+	return engine->pool.waiting + engine->late.waiting;
 }
 
 /* Blocks that have been asked for and not used by redo. */
 unsigned
 engine__ahead(const struct engine *engine)
 {
-	return engine->pool.ahead;
+	return engine->pool.ahead + engine->late.ahead;
 }
 
 /* Data files open now. */
@@ -367,7 +425,7 @@ engine__open_files(const struct engine *engine)
 bool
 engine__idle(const struct engine *engine)
 {
-	return engine->reader.in_flight == 0 && engine->pool.waiting == 0;
+	return engine->reader.in_flight == 0 && engine__waiting(engine) == 0;
 }
 
 /* Counters of the present recovery, to read and to add to. */

@@ -39,6 +39,7 @@ struct counters
 {
 	uint64_t	refs_taken;		/* references taken from the ring */
 	uint64_t	refs_implied;	/* of those, implied but not named by the WAL */
+	uint64_t	refs_late;		/* references that came after those of later records */
 	uint64_t	refs_duplicate; /* same block twice in one sweep */
 	uint64_t	refs_invalid[INVALID_REASON_COUNT]; /* refused, by reason */
 	uint64_t	sweeps;			/* times that waiting blocks were put in order */

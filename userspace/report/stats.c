@@ -23,6 +23,7 @@ static const struct
 }			plain_counters[] = {
 	{"refs_taken", offsetof(struct counters, refs_taken)},
 	{"refs_implied", offsetof(struct counters, refs_implied)},
+	{"refs_late", offsetof(struct counters, refs_late)},
 	{"refs_duplicate", offsetof(struct counters, refs_duplicate)},
 	{"sweeps", offsetof(struct counters, sweeps)},
 	{"blocks_stale", offsetof(struct counters, blocks_stale)},
