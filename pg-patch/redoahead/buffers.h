@@ -37,6 +37,13 @@ still_in(Buffer buffer, const BufferTag *tag)
 	return BufferTagsEqual(&GetBufferDescriptor(buffer - 1)->tag, tag);
 }
 
+/* How often the buffer has been used since the clock came by, up to a limit; a hint, too. */
+static inline uint32
+usage_count(Buffer buffer)
+{
+	return BUF_STATE_GET_USAGECOUNT(pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state));
+}
+
 /* Look the block up in the buffer table.  InvalidBuffer if it isn't there. */
 static inline Buffer
 look_up(BufferTag *tag)

@@ -3,6 +3,8 @@
  *		What the files of the redoahead server extension share.
  *
  * redoahead.c	the prefetch sink: what to emit
+ * lookahead.c	the references between decoding and replay
+ * emission.c	asking for blocks, of the daemon or of the kernel
  * settings.c	settings
  * attach.c		the daemon: connecting, watching, letting go
  * stats.c		counters in shared memory and the SQL function that shows them

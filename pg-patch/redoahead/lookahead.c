@@ -1,0 +1,142 @@
+/*
+ * lookahead.c
+ *		The references between decoding and replay: making and forgetting them,
+ *		how far shared buffers reach, and which to look at again.  What runs per
+ *		reference is inline in lookahead.h.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "buffers.h"
+#include "lookahead.h"
+#include "redoahead.h"
+
+/*
+ * Most blocks to remember beyond the window: as many as there are shared
+ * buffers, but no more than this (64 to 128 bytes each).
+ */
+#define MAX_SEEN_BUFFERS	(4 * 1024 * 1024)
+
+Lookahead	lookahead = {.reach = PG_UINT64_MAX};
+
+/*
+ * Forget what was asked for, and all references under way.  The memory of
+ * blocks stays, with the buffers that it knows: it is large, and daemons may
+ * come and go.
+ */
+void
+lookahead__forget(void)
+{
+	lookahead.forgotten_lsn = lookahead.decode_lsn;
+	lookahead.head = lookahead.tail = lookahead.replaying = lookahead.settled = 0;
+}
+
+/*
+ * Make the memory and the queue large enough for a window, in references.
+ * False if there isn't the memory.
+ */
+bool
+lookahead__fit(int window)
+{
+	static uint32 fitted;		/* what the present sizes are good for */
+	uint32		size = 1024;
+
+	if (fitted >= (uint32) window && lookahead.pending)
+		return true;
+
+	/* A record has up to XLR_MAX_BLOCK_ID more references than the window. */
+	while (size < (uint32) window + 2 * XLR_MAX_BLOCK_ID)
+		size *= 2;
+
+	seen__destroy(&lookahead.seen);
+	if (lookahead.pending)
+		pfree(lookahead.pending);
+	lookahead.pending = MemoryContextAllocExtended(TopMemoryContext,
+												   size * sizeof(PendingRef),
+												   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	fitted = 0;
+	if (!lookahead.pending ||
+		!seen__create(&lookahead.seen, Max(2 * window, Min(NBuffers, MAX_SEEN_BUFFERS))))
+	{
+		ereport(LOG,
+				(errmsg("redoahead: not enough memory for redoahead.window = %d; using built-in prefetching",
+						window)));
+		if (lookahead.pending)
+			pfree(lookahead.pending);
+		lookahead.pending = NULL;
+		seen__destroy(&lookahead.seen);
+		lookahead__forget();
+		return false;
+	}
+
+	lookahead.mask = size - 1;
+	fitted = window;
+	lookahead__forget();
+	return true;
+}
+
+/*
+ * Estimate what becomes of shared buffers.  Blocks that redo loads take buffers,
+ * and one that has been used is not taken again before the clock has gone round.
+ * Asking for a block again must be early enough to be among those that the daemon
+ * reads now, of which there are daemon_window at most (0: not known).
+ */
+void
+lookahead__estimate(uint32 daemon_window)
+{
+	uint64		refs = lookahead.head - lookahead.tail;
+	uint64		loads;
+	uint64		near = NBuffers / 2;
+
+	lookahead.near = refs;
+	lookahead.reach = PG_UINT64_MAX;
+	if (likely(refs <= (uint32) NBuffers / 2))
+		return;
+	if (daemon_window > 0 && daemon_window < near)
+		near = daemon_window;
+	loads = refs * (redoahead_counters.emitted + redoahead_counters.not_read) /
+		Max(redoahead_counters.offered, 1);
+	if (loads > (uint32) NBuffers / 2)
+		lookahead.near = refs * near / loads;
+	if (loads > (uint32) NBuffers)
+		lookahead.reach = (lookahead.decode_lsn - lookahead.replay_lsn) / loads * NBuffers;
+}
+
+/*
+ * The next reference that redo will come to soon and whose block may have left
+ * shared buffers.  NULL if there is none.
+ */
+PendingRef *
+lookahead__next_doubtful(void)
+{
+	/* Positions wrap around. */
+	if ((int32) (lookahead.settled - lookahead.tail) < 0)
+		lookahead.settled = lookahead.tail;
+
+	while (lookahead.settled != lookahead.head &&
+		   lookahead.settled - lookahead.tail < lookahead.near)
+	{
+		PendingRef *ref = &lookahead.pending[lookahead.settled++ & lookahead.mask];
+
+		if (unlikely(ref->doubtful))
+			return ref;
+	}
+	return NULL;
+}
+
+/*
+ * Is the slot's block in shared buffers, and not the next to leave?  A buffer
+ * whose usage count is zero is taken when the clock comes by, any other one
+ * a round later at the earliest.
+ */
+bool
+lookahead__stays(SeenSlot *slot)
+{
+	BufferTag	tag = tag_of(&slot->key);
+
+	if (slot->buffer == InvalidBuffer || !still_in(slot->buffer, &tag))
+		slot->buffer = look_up(&tag);
+
+	return slot->buffer != InvalidBuffer && usage_count(slot->buffer) > 0;
+}

@@ -1,0 +1,112 @@
+/*
+ * lookahead.h
+ *		The references between decoding and replay.
+ *
+ * A queue of them, oldest first, and the memory of blocks (seen.h) that they
+ * lead to.  Redo comes to the references in the order in which they were
+ * decoded, so the queue tells which one it is at, and which are next.
+ *
+ * What a reference finds out about its block when it is decoded must still
+ * hold when redo comes to it.  With a look-ahead longer than shared_buffers,
+ * blocks leave shared buffers in between; then a reference is marked doubtful,
+ * and looked at again shortly before redo comes to it.
+ *
+ * Private to redoahead.c and lookahead.c, and all in the startup process.
+ */
+#ifndef REDOAHEAD_LOOKAHEAD_H
+#define REDOAHEAD_LOOKAHEAD_H
+
+#include "postgres.h"
+
+#include "access/xlogreader.h"
+#include "miscadmin.h"
+#include "storage/buf.h"
+
+#include "redoahead_abi.h"
+#include "seen.h"
+
+/* A reference between decoding and replay. */
+typedef struct PendingRef
+{
+	XLogRecPtr	lsn;			/* start of its record */
+	uint32		slot;			/* index into the memory's slots */
+	Buffer		buffer;			/* where it was when decoded; then, what redo was told */
+	uint8		block_id;		/* which block reference of the record */
+	bool		emitted;		/* the daemon was asked to read it */
+	bool		doubtful;		/* not emitted, and its block may leave shared buffers */
+} PendingRef;
+
+typedef struct Lookahead
+{
+	SeenTable	seen;			/* memory of blocks; empty until attached */
+	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
+	uint32		mask;			/* of positions in the queue */
+	uint32		head;			/* where the next reference goes */
+	uint32		tail;			/* oldest one not replayed */
+	uint32		replaying;		/* end of those of the record in replay */
+	uint32		settled;		/* end of those that need not be looked at again */
+	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
+	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
+	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
+
+	/* Estimates of what redo does to shared buffers until it is at decode_lsn. */
+	uint32		near;			/* references from tail on, of whose blocks few leave before */
+	uint64		reach;			/* bytes of WAL for which a block that it has used stays */
+} Lookahead;
+
+extern Lookahead lookahead;
+
+extern void lookahead__forget(void);
+extern bool lookahead__fit(int window);
+extern void lookahead__estimate(uint32 daemon_window);
+extern PendingRef *lookahead__next_doubtful(void);
+extern bool lookahead__stays(SeenSlot *slot);
+
+/* Does a record that has not been replayed yet bring the slot's block in? */
+static inline bool
+lookahead__comes(const SeenSlot *slot)
+{
+	return slot->lsn >= lookahead.replay_lsn && slot->lsn > lookahead.forgotten_lsn;
+}
+
+/* And will the block still be there for the record at lsn? */
+static inline bool
+lookahead__comes_and_stays(const SeenSlot *slot, XLogRecPtr lsn)
+{
+	return lookahead__comes(slot) && lsn - slot->lsn <= lookahead.reach;
+}
+
+/* May a block that is in shared buffers now have left when redo comes to it? */
+static inline bool
+lookahead__is_long(void)
+{
+	return lookahead.near < lookahead.head - lookahead.tail;
+}
+
+/* Note a reference that redo will come to. */
+static inline void
+lookahead__enqueue(const PendingRef *ref)
+{
+	/*
+	 * When settings change, the look-ahead starts anew on top of what is
+	 * decoded already, so it may get longer than the window for a while.
+	 * Losing the oldest hints is all that happens.
+	 */
+	if (lookahead.head - lookahead.tail > lookahead.mask)
+		lookahead.tail++;
+
+	lookahead.pending[lookahead.head++ & lookahead.mask] = *ref;
+}
+
+/* Does the slot still stand for the block that the record refers to? */
+static inline bool
+lookahead__slot_is_for(const SeenSlot *slot, const DecodedBkpBlock *block)
+{
+	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+								block->rlocator.relNumber, block->blkno,
+								block->forknum, REDOAHEAD_KIND_RELATION);
+
+	return slot->lsn != 0 && seen__same(&slot->key, &key);
+}
+
+#endif							/* REDOAHEAD_LOOKAHEAD_H */
