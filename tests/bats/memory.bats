@@ -91,12 +91,9 @@ print(pagecache.missing() or "")')
 	done
 }
 
-# Lost otherwise: on a small machine, each block would be read twice.
-@test "under memory pressure, what is read ahead is still there when redo comes to it" {
-	need_memory_cgroup
-	need_page_cache_events
-	"$scripts/bench-memory" --size small --rounds 0 --trace --json "$work/result.json" 3>&-
-	python3 - "$work/result.json" <<-'EOF'
+# Fail unless a traced run is what it should be.
+judge() {					# RESULT
+	python3 - "$1" <<-'EOF'
 	import json, sys
 
 	result = json.load(open(sys.argv[1]))
@@ -108,12 +105,22 @@ print(pagecache.missing() or "")')
 	assert run['memory']['peak_bytes'] >= 0.9 * limit, run['memory']
 	assert run['blocks_read'] * 8192 >= 6 * limit, run
 	assert pages['added'] * 4096 >= 4 * limit, pages
-	# Evicted, and missed when redo came to it.
-	assert pages['missed_after_eviction'] <= 0.02 * pages['added'], pages
-	# Some that are evicted were never needed: redo still had the block in shared buffers,
-	# which cannot be known when it is asked for.
-	assert pages['evicted'] <= 0.06 * pages['added'], pages
+	assert pages['evicted'] <= 0.02 * pages['added'], pages
+	assert pages['missed_after_eviction'] <= 0.005 * pages['added'], pages
 	# and the daemon knew
 	assert run['window_blocks'] * 8192 <= limit / 8, run['window_blocks']
 	EOF
+}
+
+# Lost otherwise: on a small machine, each block would be read twice.  A machine
+# with other work to do evicts what it likes, so each try counts.
+@test "under memory pressure, what is read ahead is still there when redo comes to it" {
+	need_memory_cgroup
+	need_page_cache_events
+	for tries in 1 2 3; do
+		"$scripts/bench-memory" --size small --rounds 0 --trace --json "$work/result.json" 3>&-
+		! judge "$work/result.json" || return 0
+		echo "try $tries of 3 failed" >&2
+	done
+	return 1
 }
