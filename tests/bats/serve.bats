@@ -532,6 +532,33 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 	stop
 }
 
+# Lost otherwise: half of each block, on devices that somebody tuned for random reads.
+@test "where the device's read-ahead is zero, whole blocks are read all the same" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"
+	truncate -s 256M "$work/disk"
+	mkfs.ext4 -q "$work/disk"
+	mount -o loop "$work/disk" "$pgdata/base/5"
+	blockdev --setra 0 "$(findmnt -no SOURCE "$pgdata/base/5")"
+	relation base/5/16384 20000
+	start --
+	produce --count 2000 --blocks 20000
+	[ "$(field blocks_failed)" = 0 ]
+	[ "$(grep -c 'read-ahead is zero' "$work/log")" = 1 ]
+	stop
+	PYTHONPATH=$top/scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$pgdata/base/5/16384" <<-'EOF'
+	import sys
+	from bench import host
+
+	pages = host.residency(sys.argv[1])
+	blocks = [pages[i] + pages[i + 1] for i in range(0, len(pages), 2)]
+	print(f'{blocks.count(2)} whole blocks, {blocks.count(1)} halves')
+	# A few were read before the daemon knew.
+	assert blocks.count(2) >= 1500 and blocks.count(1) <= 300, blocks
+	EOF
+}
+
 @test "files of a dropped relation are closed while recovery goes on" {
 	relation base/5/16384 100
 	start --

@@ -45,6 +45,13 @@
 #define LOOKS_TO_JUDGE	64
 #define LOOKS_TO_GIVE_UP	56
 
+/*
+ * The first groups are all looked after, and so many half blocks are enough: where
+ * the device's read-ahead is zero, a read starts one page only.
+ */
+#define FIRST_LOOKS		16
+#define HALVES_TO_GIVE_UP	4
+
 /* How long to rest when the kernel takes no reads, us. */
 #define SHORTAGE_WAIT_US	1000
 
@@ -102,6 +109,7 @@ struct sink
 	unsigned	groups_done;	/* groups that completed */
 	unsigned	looks;			/* blocks looked for since the last judgement */
 	unsigned	looks_failed;	/* of those, blocks that were not there */
+	unsigned	halves;			/* of those, blocks whose first page was there */
 };
 
 /*
@@ -295,16 +303,17 @@ would_wait(const struct uring_read *read, int32_t result)
 	return result == -EAGAIN || (result > 0 && (uint32_t) result < read->length);
 }
 
+static const char no_nowait[] = "this file system does not start reads that may not wait";
+
 /* Wait for each read from now on. */
 static void
-give_up_groups(struct sink *sink)
+give_up_groups(struct sink *sink, const char *reason)
 {
 	if (sink->no_groups)
 		return;
 	sink->no_groups = true;
 	sink->group_size = 1;
-	log_info("this file system does not start reads that may not wait; "
-			 "waiting for each read, which takes more CPU time");
+	log_info("%s; waiting for each read, which takes more CPU time", reason);
 }
 
 /* Submit a read again, on its own and in another way. */
@@ -324,11 +333,15 @@ judge(struct sink *sink, uint32_t token, int32_t result)
 
 	sink->looks++;
 	sink->looks_failed += absent;
+	sink->halves += absent && result > 0;
+	if (sink->halves >= HALVES_TO_GIVE_UP)
+		give_up_groups(sink, "this device's read-ahead is zero, so that reads that may not wait "
+					   "start one page only (see blockdev --setra)");
 	if (sink->looks == LOOKS_TO_JUDGE)
 	{
 		if (sink->looks_failed > LOOKS_TO_GIVE_UP)
-			give_up_groups(sink);
-		sink->looks = sink->looks_failed = 0;
+			give_up_groups(sink, no_nowait);
+		sink->looks = sink->looks_failed = sink->halves = 0;
 	}
 	return absent;
 }
@@ -341,7 +354,8 @@ finish_group(struct sink *sink, uint32_t index, struct sink_completion *done)
 	unsigned	first = 0;
 	unsigned	n = 0;
 
-	if (group->waiting > 0 && sink->groups_done++ % LOOK_EACH == 0 &&
+	if (group->waiting > 0 &&
+		(sink->groups_done++ % LOOK_EACH == 0 || sink->groups_done <= FIRST_LOOKS) &&
 		read_again(sink, group->tokens[0], READ_LOOK))
 		first = 1;
 	for (unsigned i = first; i < group->waiting; i++)
@@ -365,7 +379,7 @@ needs_plain(struct sink *sink, uint32_t token, int32_t result)
 			/* What a file system says that has no such reads. */
 			if (result != -EOPNOTSUPP)
 				return false;
-			give_up_groups(sink);
+			give_up_groups(sink, no_nowait);
 			return true;
 		case READ_LOOK:
 			return judge(sink, token, result);

@@ -210,29 +210,34 @@ def chill(directory):
     return 'cold (POSIX_FADV_DONTNEED on each file)'
 
 
-def cached_pages(path):
-    """Pages of a file that are in the page cache."""
+def residency(path):
+    """Which pages of a file are in the page cache: for each, true or false."""
     size = os.path.getsize(path)
     if size == 0:
-        return 0
+        return []
     libc = ctypes.CDLL(ctypes.util.find_library('c') or 'libc.so.6', use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
                           ctypes.c_int, ctypes.c_long]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
-    residency = ctypes.create_string_buffer(-(-size // os.sysconf('SC_PAGE_SIZE')))
+    answers = ctypes.create_string_buffer(-(-size // os.sysconf('SC_PAGE_SIZE')))
     with open(path, 'rb', buffering=0) as file:
         # PROT_READ, MAP_SHARED: asks about the pages, touches none
         address = libc.mmap(None, size, 1, 1, file.fileno(), 0)
     if address in (None, ctypes.c_void_p(-1).value):
         raise HostError(f'cannot map {path}: {os.strerror(ctypes.get_errno())}')
     try:
-        if libc.mincore(address, size, residency) != 0:
+        if libc.mincore(address, size, answers) != 0:
             raise HostError(f'mincore of {path}: {os.strerror(ctypes.get_errno())}')
     finally:
         libc.munmap(address, size)
-    return sum(byte & 1 for byte in residency.raw)
+    return [bool(byte & 1) for byte in answers.raw]
+
+
+def cached_pages(path):
+    """Pages of a file that are in the page cache."""
+    return sum(residency(path))
 
 
 def warm(directory):
