@@ -35,6 +35,18 @@ volume(unsigned depth)
 	return depth < 3 ? depth * 1000 : 3000;
 }
 
+/* Eight disks, as measured. */
+static double
+spindles(unsigned depth)
+{
+	static const double rates[] = {81, 150, 270, 450, 650, 850, 1085, 1310, 1537, 1600, 1620};
+	int			doublings = 0;
+
+	for (; depth > 1; depth /= 2)
+		doublings++;
+	return rates[doublings];
+}
+
 /* Many disks: a third more for each doubling. */
 static double
 array(unsigned depth)
@@ -82,10 +94,39 @@ test_goes_deeper_as_long_as_it_is_faster(void **state)
 	begin(64, 1024);
 	work(array, 60, true, 0.1);
 	assert_int_equal(control.settled, 1024);
-	assert_int_equal(control.log[0].reason, CONTROL_FASTER);
+	assert_int_equal(control.log[0].reason, CONTROL_START);
 	assert_int_equal(control.log[0].from, 64);
 	assert_int_equal(control.log[0].to, 128);
-	assert_in_range(control.log[0].rate_to, control.log[0].rate_from * 1.08, control.log[0].rate_from * 1.6);
+}
+
+/* Lost otherwise: the same, when what was learnt at first was wrong. */
+static void
+test_finds_out_later_that_deeper_is_faster(void **state)
+{
+	const struct control_change *last;
+
+	(void) state;
+	begin(64, 1024);
+	work(volume, 1, true, 0);
+	assert_true(control.settled <= 64);
+	work(array, 60, true, 0.1);
+	assert_int_equal(control.settled, 1024);
+	last = &control.log[(control.changes - 1) % CONTROL_LOG];
+	assert_int_equal(last->reason, CONTROL_FASTER);
+	assert_in_range(last->rate_to, last->rate_from * 1.08, last->rate_from * 1.6);
+}
+
+/* Lost otherwise: the first minute of a recovery. */
+static void
+test_a_bad_start_is_mended_within_two_seconds(void **state)
+{
+	(void) state;
+	begin(4, 1024);
+	work(spindles, 2, true, 0.05);
+	assert_true(control.settled >= 128);
+	begin(4, 1024);
+	work(ssd, 0.5, true, 0.05);
+	assert_in_range(control.settled, 64, 256);
 }
 
 /* Lost otherwise: redo's own reads would stand in a long line for nothing. */
@@ -96,7 +137,7 @@ test_does_not_queue_what_is_limited_anyway(void **state)
 	begin(256, 1024);
 	work(volume, 120, true, 0.02);
 	assert_int_equal(control.settled, CONTROL_MIN_DEPTH);
-	assert_int_equal(control.log[0].reason, CONTROL_AS_FAST);
+	assert_int_equal(control.log[control.changes - 1].reason, CONTROL_AS_FAST);
 }
 
 static void
@@ -237,6 +278,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_goes_deeper_as_long_as_it_is_faster),
+		cmocka_unit_test(test_finds_out_later_that_deeper_is_faster),
+		cmocka_unit_test(test_a_bad_start_is_mended_within_two_seconds),
 		cmocka_unit_test(test_does_not_queue_what_is_limited_anyway),
 		cmocka_unit_test(test_stays_deep_enough),
 		cmocka_unit_test(test_does_not_go_deeper_while_redo_does_not_wait),

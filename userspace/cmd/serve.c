@@ -22,6 +22,7 @@
 
 #define DEFAULT_DEPTH		1024
 #define DEFAULT_WINDOW		65536
+#define DEFAULT_START_DEPTH	256
 #define DEFAULT_FILES		1000
 
 #define MAX_DEPTH			4096
@@ -37,6 +38,7 @@ struct serve_arguments
 	const char *stats;			/* statistics file, or NULL */
 	const char *timeline;		/* timeline file, or NULL */
 	unsigned	depth;			/* most blocks in flight */
+	unsigned	start_depth;	/* blocks in flight at first */
 	unsigned	window;			/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 };
@@ -45,6 +47,7 @@ enum
 {
 	OPTION_SOCKET = 256,
 	OPTION_DEPTH,
+	OPTION_START_DEPTH,
 	OPTION_WINDOW,
 	OPTION_FILES,
 	OPTION_BACKEND,
@@ -60,6 +63,8 @@ static const struct argp_option options[] = {
 	REDOAHEAD_DEFAULT_SOCKET ")", 0},
 	{"depth", OPTION_DEPTH, "BLOCKS", 0,
 	"never more blocks than this in flight, 1 to 4096 (default: 1024)", 0},
+	{"start-depth", OPTION_START_DEPTH, "BLOCKS", 0,
+	"blocks in flight at first, 1 to 4096 (default: 256)", 0},
 	{"window", OPTION_WINDOW, "BLOCKS", 0,
 	"never more blocks than this read ahead of redo, 1 to 1048576 (default: 65536)", 0},
 	{"files", OPTION_FILES, "FILES", 0,
@@ -102,6 +107,9 @@ parse_option(int key, char *value, struct argp_state *state)
 			break;
 		case OPTION_DEPTH:
 			arguments->depth = parse_number(state, "depth", value, MAX_DEPTH);
+			break;
+		case OPTION_START_DEPTH:
+			arguments->start_depth = parse_number(state, "start-depth", value, MAX_DEPTH);
 			break;
 		case OPTION_WINDOW:
 			arguments->window = parse_number(state, "window", value, MAX_WINDOW);
@@ -231,6 +239,7 @@ cmd__serve(int argc, char **argv)
 		.socket = REDOAHEAD_DEFAULT_SOCKET,
 		.backend = "auto",
 		.depth = DEFAULT_DEPTH,
+		.start_depth = DEFAULT_START_DEPTH,
 		.window = DEFAULT_WINDOW,
 		.files = DEFAULT_FILES,
 	};
@@ -251,6 +260,7 @@ cmd__serve(int argc, char **argv)
 	{
 		.dirfd = cluster.dirfd,
 		.depth = arguments.depth,
+		.start_depth = arguments.start_depth,
 		.window = arguments.window,
 		.files = fit_files(arguments.files),
 	};

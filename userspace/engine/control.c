@@ -11,7 +11,8 @@
  * since otherwise it is redo's speed.  It depends on what is read, too, above all
  * on how dense a part of a sweep is, so a trial is compared with the time before
  * and after it, and must succeed more than once.  Trials that fail are repeated less and
- * less often.
+ * less often.  That takes seconds for each step; so at the very beginning, while redo
+ * waits, the depth is doubled at once until that does not pay any more.
  *
  * The window, which is how many blocks may be read and not yet used by redo.
  * The larger, the better can disks be swept and bursts be smoothed, so it is
@@ -40,6 +41,13 @@
 /* The deeper, if redo stands still for more than so much of the time, percent. */
 #define WAITS_PERCENT	10
 
+/*
+ * At first, so few blocks are enough for a measurement, and each doubling must
+ * bring so much, percent of the speed.
+ */
+#define START_BLOCKS	16
+#define START_PERCENT	110
+
 /* Trials in a row that must succeed before the depth is changed, down and up. */
 static const unsigned confirmations[] = {2, 3};
 
@@ -65,6 +73,7 @@ enum
 };
 
 static const char *const reason_names[] = {
+	[CONTROL_START] = "start",
 	[CONTROL_FASTER] = "faster",
 	[CONTROL_AS_FAST] = "as fast",
 	[CONTROL_LESS_MEMORY] = "less memory",
@@ -90,7 +99,7 @@ control__init(struct control *control, unsigned depth, unsigned max_depth,
 	control->depth = control->settled = depth < max_depth ? depth : max_depth;
 	control->max_depth = max_depth;
 	control->window = control->max_window = max_window;
-	control->trials = trials;
+	control->trials = control->starting = trials;
 	control->backoff[DOWN] = control->backoff[UP] = MIN_BACKOFF;
 }
 
@@ -111,6 +120,7 @@ control__begin(struct control *control, uint64_t now_us)
 	control->depth = control->settled;
 	control->step = BEFORE;
 	control->changes = control->failed_trials = 0;
+	control->before = 0;
 	control->lost_permille = 0;
 	control->last_us = now_us;
 	control->last_blocks = 0;
@@ -201,6 +211,33 @@ end_trial(struct control *control, uint32_t after)
 	control->pause[!control->up] = control->backoff[!control->up];
 }
 
+/* A measurement at the very beginning is complete: go on doubling, or back to the last. */
+static void
+start_up(struct control *control, uint32_t rate, bool redo_waits)
+{
+	unsigned	depth = control->depth;
+	bool		pays = (uint64_t) rate * 100 >= (uint64_t) control->before * START_PERCENT;
+
+	if (control->before > 0 && !pays)
+		depth = control->trial;
+	else if (redo_waits && depth < control->max_depth)
+		depth = depth * 2 < control->max_depth ? depth * 2 : control->max_depth;
+	control->starting = depth > control->depth;
+	if (control->starting)
+	{
+		record(control, CONTROL_START, control->depth, depth);
+		control->before = rate;
+	}
+	else if (depth != control->depth)
+	{
+		control->tried = control->before;
+		control->before = rate;
+		record(control, CONTROL_AS_FAST, control->depth, depth);
+	}
+	control->trial = control->depth;
+	control->depth = control->settled = depth;
+}
+
 /* A measurement is complete: compare, and decide what to measure next. */
 static void
 end_sample(struct control *control)
@@ -210,22 +247,22 @@ end_sample(struct control *control)
 		control->sample.busy_us * WAITS_PERCENT;
 	unsigned	depth = control->depth;
 
-	switch (control->step)
+	if (control->starting)
+		start_up(control, rate, redo_waits);
+	else if (control->step == BEFORE)
 	{
-		case BEFORE:
-			control->before = rate;
-			begin_trial(control, redo_waits);
-			break;
-		case TRIAL:
-			control->tried = rate;
-			control->trial = control->depth;
-			control->depth = control->settled;
-			control->step = AFTER;
-			break;
-		case AFTER:
-			end_trial(control, rate);
-			break;
+		control->before = rate;
+		begin_trial(control, redo_waits);
 	}
+	else if (control->step == TRIAL)
+	{
+		control->tried = rate;
+		control->trial = control->depth;
+		control->depth = control->settled;
+		control->step = AFTER;
+	}
+	else
+		end_trial(control, rate);
 	/* What was asked for with the other depth comes first. */
 	begin_sample(control, control->depth == depth ? 0 : depth + control->depth);
 }
@@ -242,6 +279,7 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	uint64_t	passed_us = now_us - control->last_us;
 	struct control_sample *sample = &control->sample;
 	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->depth;
+	uint64_t	least = control->starting ? START_BLOCKS : SAMPLE_BLOCKS;
 
 	control->last_us = now_us;
 	control->last_blocks = blocks;
@@ -267,8 +305,8 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	control->was_limited = limited;
 	control->was_waiting = redo_waits;
 
-	if (needed < SAMPLE_BLOCKS)
-		needed = SAMPLE_BLOCKS;
+	if (needed < least)
+		needed = least;
 	if (sample->blocks >= needed && sample->busy_us >= SAMPLE_US)
 		end_sample(control);
 }

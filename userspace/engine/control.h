@@ -18,6 +18,7 @@
 /* Why a limit was changed. */
 enum control_reason
 {
+	CONTROL_START,				/* redo waits, and the best depth is not known yet */
 	CONTROL_FASTER,				/* more in flight brings more per second */
 	CONTROL_AS_FAST,			/* less in flight brings as much */
 	CONTROL_LESS_MEMORY,		/* what is read ahead might be evicted unused */
@@ -56,6 +57,7 @@ struct control
 	int			step;			/* 0 before, 1 in, 2 after the trial */
 	bool		up;				/* is a larger depth tried? */
 	unsigned	trial;			/* the depth that was tried */
+	bool		starting;		/* does the depth double without trials? */
 	unsigned	successes;		/* trials in a row that found it better */
 	uint32_t	before;			/* blocks per second before */
 	uint32_t	tried;			/* blocks per second in it */

@@ -29,9 +29,6 @@
 #define DRAIN_WAIT_US	100000
 #define DRAIN_TIMEOUT_US	30000000
 
-/* Blocks in flight at first. */
-#define FIRST_DEPTH		256
-
 /*
  * Of the blocks that may be in flight, one in so many, but at least so many,
  * are those that redo will want next, wherever they are.
@@ -99,7 +96,7 @@ engine__create(struct engine **result, const struct engine_options *options)
 		engine__destroy(engine);
 		return err;
 	}
-	control__init(&engine->control, FIRST_DEPTH, options->depth, options->window,
+	control__init(&engine->control, options->start_depth, options->depth, options->window,
 				  options->sink->set_depth != NULL);
 	*result = engine;
 	return 0;
