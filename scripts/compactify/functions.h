@@ -1,0 +1,39 @@
+/*
+ * functions.h
+ *		The same four page functions, as several pieces of code have them.
+ *
+ * "stock" is bufpage.c of the pristine source.  The others are bufpage.c of
+ * the patched source, made to use one set of instructions each.  "pg13" is the
+ * algorithm that PostgreSQL had before version 14, as a yardstick; it lacks
+ * the functions that did not change.
+ */
+#ifndef COMPACTIFY_FUNCTIONS_H
+#define COMPACTIFY_FUNCTIONS_H
+
+#include "storage/bufpage.h"
+
+typedef struct Functions
+{
+	const char *name;			/* stock, pg13, c, sse2, avx2 or neon */
+	void		(*heap) (Page page);	/* PageRepairFragmentation */
+	void		(*multi) (Page page, OffsetNumber *itemnos, int nitems);	/* PageIndexMultiDelete */
+	void		(*single) (Page page, OffsetNumber offnum); /* PageIndexTupleDelete;
+															 * may be NULL */
+	void		(*no_compact) (Page page, OffsetNumber offnum); /* PageIndexTupleDeleteNoCompact;
+																 * may be NULL */
+	bool	   *clear_page_space;	/* the setting; NULL if there is none */
+} Functions;
+
+/* Those that this CPU can run, stock first; ends with a NULL name. */
+extern const Functions *functions__list(void);
+
+/* The one with that name, or NULL. */
+extern const Functions *functions__find(const char *name);
+
+/*
+ * Run call(arg) and return the text of the error that it raised, or NULL.
+ * The text lasts until the next call.
+ */
+extern const char *functions__error_of(void (*call) (void *arg), void *arg);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * test_compactify.c
+ *		Do the page functions of the patched server do the same as stock's?
+ *
+ * Random pages, valid and damaged ones, are given to stock's functions and to
+ * each implementation that this CPU can run.  Errors must have the same text,
+ * and pages must be the same outside of the hole.  Nothing else may be written
+ * to; under a sanitizer, pages are blocks of memory of their own, so that
+ * reading beyond their ends is noticed, too.
+ *
+ * Stock's code can be made to write beyond its own memory by a line pointer
+ * that reaches beyond pd_special.  It isn't asked about pages where it would;
+ * implementations have to leave those to it, unchanged.
+ *
+ * With clear_page_space, what was vacated has to be zero.
+ *
+ * Prints TAP, without a library, because it's also run on an emulated CPU for
+ * which there is none.  Run by tests/unit/run-compactify.
+ *
+ * usage: test_compactify WHAT PAGES [SEED]
+ *        WHAT   goes into the names of tests
+ *        PAGES  how many of each sort, for each implementation
+ */
+#include "postgres.h"
+
+#include "functions.h"
+#include "shapes.h"
+#include "storage/compactify.h"
+
+#undef printf
+#undef fprintf
+
+static char *page_stock;		/* what stock makes of a page */
+static char *page_other;		/* what the other makes of it */
+static char *page_before;		/* the page as made */
+
+typedef struct Call
+{
+	const Functions *functions;
+	const Job  *job;
+	char	   *page;
+} Call;
+
+static void
+call_it(void *arg)
+{
+	Call	   *call = arg;
+	Job		   *job = (Job *) call->job;
+
+	switch (job->kind)
+	{
+		case SHAPE_HEAP:
+			call->functions->heap(call->page);
+			break;
+		case SHAPE_MULTI:
+			call->functions->multi(call->page, job->itemnos, job->nitemnos);
+			break;
+		case SHAPE_SINGLE:
+			call->functions->single(call->page, job->itemnos[0]);
+			break;
+		case SHAPE_NO_COMPACT:
+			call->functions->no_compact(call->page, job->itemnos[0]);
+			break;
+	}
+}
+
+/* Would stock's PageRepairFragmentation leave its memory? */
+static bool
+stock_overruns(const char *page)
+{
+	PageHeader	header = (PageHeader) page;
+	int			nitems = PageGetMaxOffsetNumber(page);
+	bool		beyond = false;
+	Size		total = 0;
+
+	if (header->pd_lower < SizeOfPageHeaderData || header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special || header->pd_special > BLCKSZ ||
+		header->pd_special != MAXALIGN(header->pd_special))
+		return false;			/* an error */
+	for (int i = 0; i < nitems; i++)
+	{
+		ItemId		item = &header->pd_linp[i];
+
+		if (!ItemIdIsUsed(item) || !ItemIdHasStorage(item))
+			continue;
+		if (ItemIdGetOffset(item) < header->pd_upper ||
+			ItemIdGetOffset(item) >= header->pd_special)
+			return false;		/* an error */
+		total += MAXALIGN(ItemIdGetLength(item));
+		if (ItemIdGetOffset(item) + MAXALIGN(ItemIdGetLength(item)) > header->pd_special)
+			beyond = true;
+	}
+	return beyond && total <= (Size) (header->pd_special - header->pd_lower);
+}
+
+/* The fast path of an implementation, by its name. */
+static bool
+leaves_to_stock(const Functions *functions, char *page)
+{
+	extern bool compactify_heap_scalar(Page page);
+
+	if (PageGetMaxOffsetNumber(page) < COMPACTIFY_MIN_ITEMS)
+		return true;
+	if (strcmp(functions->name, "c") == 0)
+		return !compactify_heap_scalar(page);
+#ifdef USE_COMPACTIFY_AVX2_WITH_RUNTIME_CHECK
+	if (strcmp(functions->name, "avx2") == 0)
+		return !compactify_heap_avx2(page);
+#endif
+	return !compactify_heap_base(page);
+}
+
+/* Is all the same but the hole?  If there is no sane hole, all must be. */
+static bool
+same_page(const char *a, const char *b)
+{
+	PageHeader	header = (PageHeader) a;
+
+	if (header->pd_lower > header->pd_upper || header->pd_upper > BLCKSZ)
+		return memcmp(a, b, BLCKSZ) == 0;
+	return memcmp(a, b, header->pd_lower) == 0 &&
+		memcmp(a + header->pd_upper, b + header->pd_upper, BLCKSZ - header->pd_upper) == 0;
+}
+
+/*
+ * Has the space between the old and the new pd_upper been cleared, and nothing
+ * below?
+ */
+static bool
+cleared_page(const Functions *functions, const char *page)
+{
+	PageHeader	before = (PageHeader) page_before;
+	PageHeader	header = (PageHeader) page;
+
+	if (!*functions->clear_page_space)
+		return true;
+	for (int i = before->pd_upper; i < header->pd_upper; i++)
+	{
+		if (page[i] != 0)
+			return false;
+	}
+	/* no tuple has moved down, so nothing else is to be written to */
+	return header->pd_upper < before->pd_upper ||
+		memcmp(page + before->pd_lower, page_before + before->pd_lower,
+			   before->pd_upper - before->pd_lower) == 0;
+}
+
+/* One page; false if the two differ, after saying how. */
+static bool
+check(const Functions *functions, const Job *job, int *errors)
+{
+	const Functions *stock = functions__find("stock");
+	Call		call = {stock, job, page_stock};
+	char		error[256] = "";
+	const char *text;
+
+	memcpy(page_before, job->page, BLCKSZ);
+	if (job->kind == SHAPE_HEAP && stock_overruns(job->page))
+	{
+		memcpy(page_other, job->page, BLCKSZ);
+		if (leaves_to_stock(functions, page_other) &&
+			memcmp(page_other, page_before, BLCKSZ) == 0)
+			return true;
+		printf("# a tuple beyond pd_special was not left alone\n");
+		return false;
+	}
+
+	memcpy(page_stock, job->page, BLCKSZ);
+	text = functions__error_of(call_it, &call);
+	if (text)
+	{
+		strcpy(error, text);
+		++*errors;
+	}
+
+	memcpy(page_other, job->page, BLCKSZ);
+	call.functions = functions;
+	call.page = page_other;
+	text = functions__error_of(call_it, &call);
+	if (strcmp(error, text ? text : "") != 0)
+	{
+		printf("# stock: \"%s\", %s: \"%s\"\n", error, functions->name, text ? text : "");
+		return false;
+	}
+	if (!text && !cleared_page(functions, page_other))
+	{
+		printf("# the vacated space is not clear, or other space is\n");
+		return false;
+	}
+	if (same_page(page_stock, page_other))
+		return true;
+	for (int i = 0; i < BLCKSZ; i++)
+	{
+		if (page_stock[i] != page_other[i])
+		{
+			printf("# first difference at %d; lower %u, upper %u, before %u, %u\n", i,
+				   ((PageHeader) page_stock)->pd_lower, ((PageHeader) page_stock)->pd_upper,
+				   ((PageHeader) page_before)->pd_lower, ((PageHeader) page_before)->pd_upper);
+			break;
+		}
+	}
+	return false;
+}
+
+static bool
+check_many(const Functions *functions, bool damaged, int npages, uint64 seed, int *errors)
+{
+	ShapeRandom random = seed;
+	Job			job;
+
+	job.page = malloc(BLCKSZ);
+	for (int i = 0; i < npages; i++)
+	{
+		ShapeRandom start = random;
+		Shape		shape;
+
+		do
+		{
+			shape = shapes__any(&random);
+			shapes__make(&shape, &random, &job);
+		} while (job.nitemnos == 0 && (job.kind == SHAPE_SINGLE || job.kind == SHAPE_NO_COMPACT));
+		if (damaged)
+			shapes__damage(&random, &job);
+		if (!check(functions, &job, errors))
+		{
+			printf("# page %d, random state %llu, kind %d, order %d, %d line pointers\n", i,
+				   (unsigned long long) start, shape.kind, shape.order,
+				   (int) PageGetMaxOffsetNumber(page_before));
+			free(job.page);
+			return false;
+		}
+	}
+	free(job.page);
+	return true;
+}
+
+int
+main(int argc, char **argv)
+{
+	int			ntests = 0;
+	int			failed = 0;
+	int			npages = argc > 2 ? atoi(argv[2]) : 0;
+	uint64		seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 20261121;
+
+	if (npages < 1 || seed == 0)
+	{
+		fprintf(stderr, "usage: test_compactify WHAT PAGES [SEED]\n");
+		return 2;
+	}
+	page_stock = malloc(BLCKSZ);
+	page_other = malloc(BLCKSZ);
+	page_before = malloc(BLCKSZ);
+	for (const Functions *each = functions__list(); each->name; each++)
+	{
+		if (strcmp(each->name, "stock") == 0 || strcmp(each->name, "pg13") == 0)
+			continue;
+		for (int damaged = 0; damaged <= 1; damaged++)
+		{
+			int			errors = 0;
+			bool		ok;
+
+			*each->clear_page_space = false;
+			ok = check_many(each, damaged, npages, seed, &errors);
+
+			/* Lost otherwise: pages as stock leaves them, errors as stock raises them. */
+			printf("%sok %d - %s: %s as stock on %d %s pages, %d errors\n", ok ? "" : "not ",
+				   ++ntests, argv[1], each->name, npages, damaged ? "damaged" : "valid",
+				   errors);
+			fflush(stdout);
+			failed += !ok;
+		}
+
+		{
+			int			errors = 0;
+			bool		ok;
+
+			*each->clear_page_space = true;
+			ok = check_many(each, false, npages, seed + 1, &errors);
+			/* Lost otherwise: what was deleted stays on compressing storage, or more than it goes. */
+			printf("%sok %d - %s: %s clears what was vacated on %d pages\n", ok ? "" : "not ",
+				   ++ntests, argv[1], each->name, npages);
+			failed += !ok;
+		}
+	}
+	printf("1..%d\n", ntests);
+	free(page_stock);
+	free(page_other);
+	free(page_before);
+	return failed > 0;
+}
