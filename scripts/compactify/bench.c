@@ -1,0 +1,187 @@
+/*
+ * bench.c
+ *		Times page functions on pages of each shape, and on pages from a file.
+ *
+ * Prints one line per measurement: shape, functions, nanoseconds per call,
+ * separated by tabs.  All functions of a shape take turns, ROUNDS times after
+ * one that isn't counted, on the same pages.
+ *
+ * Pages are copied into a batch that fits into the first level of the cache,
+ * then one function works on all of the batch; only that is timed, less what it
+ * takes to look at the clock.  Branches are predicted as badly as in a server,
+ * because pages differ.  The slowest tenth of batches is left out: something
+ * came between.
+ *
+ * usage: bench ROUNDS [--only NAME,..] [PAGES-FILE]
+ *        PAGES-FILE  heap pages of BLCKSZ bytes each
+ */
+#include "postgres.h"
+
+#include <time.h>
+
+#include "functions.h"
+#include "shapes.h"
+
+#undef printf
+#undef fprintf
+
+#define BATCH		2			/* pages that are worked on without a break */
+#define MAX_PAGES	4096		/* different ones of a shape */
+#define MADE_PAGES	512			/* those that are made of a shape */
+
+static Job	jobs[MAX_PAGES];
+static char pages[MAX_PAGES][BLCKSZ] pg_attribute_aligned(4096);
+static char work[BATCH][BLCKSZ] pg_attribute_aligned(4096);
+
+static int64
+now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * INT64CONST(1000000000) + time.tv_nsec;
+}
+
+/* What looking at the clock takes, in nanoseconds. */
+static int64 clock_cost;
+
+static void
+work_on(const Functions *functions, const Job *batch, int njobs)
+{
+	for (int i = 0; i < njobs; i++)
+	{
+		OffsetNumber *itemnos = (OffsetNumber *) batch[i].itemnos;
+
+		switch (batch[i].kind)
+		{
+			case SHAPE_HEAP:
+				functions->heap(work[i]);
+				break;
+			case SHAPE_MULTI:
+				functions->multi(work[i], itemnos, batch[i].nitemnos);
+				break;
+			case SHAPE_SINGLE:
+				functions->single(work[i], itemnos[0]);
+				break;
+			case SHAPE_NO_COMPACT:
+				functions->no_compact(work[i], itemnos[0]);
+				break;
+		}
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double		x = *(const double *) a,
+				y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Nanoseconds per call, of one pass over all jobs. */
+static double
+time_pass(const Functions *functions, int njobs)
+{
+	static double times[MAX_PAGES];
+	int			nbatches = 0;
+	double		total = 0;
+	int			used;
+
+	for (int start = 0; start + BATCH <= njobs; start += BATCH)
+	{
+		int64		begin;
+
+		for (int i = 0; i < BATCH; i++)
+			memcpy(work[i], jobs[start + i].page, BLCKSZ);
+		begin = now();
+		work_on(functions, jobs + start, BATCH);
+		times[nbatches++] = (double) (now() - begin - clock_cost) / BATCH;
+	}
+	qsort(times, nbatches, sizeof(double), compare);
+	used = Max(1, nbatches * 9 / 10);
+	for (int i = 0; i < used; i++)
+		total += times[i];
+	return total / used;
+}
+
+static void
+measure(const char *name, ShapeKind kind, int njobs, int rounds, const char *only)
+{
+	for (int round = -1; round < rounds; round++)
+	{
+		for (const Functions *each = functions__list(); each->name; each++)
+		{
+			double		ns;
+
+			if ((kind == SHAPE_SINGLE && !each->single) ||
+				(kind == SHAPE_NO_COMPACT && !each->no_compact) ||
+				(only && !strstr(only, each->name)))
+				continue;
+			ns = time_pass(each, njobs);
+			if (round >= 0)
+				printf("%s\t%s\t%.2f\n", name, each->name, ns);
+		}
+	}
+	fflush(stdout);
+}
+
+static int
+read_pages(const char *path)
+{
+	FILE	   *file = fopen(path, "rb");
+	int			npages = 0;
+
+	if (!file)
+	{
+		fprintf(stderr, "bench: cannot open %s\n", path);
+		exit(1);
+	}
+	while (npages < MAX_PAGES && fread(pages[npages], BLCKSZ, 1, file) == 1)
+	{
+		jobs[npages].kind = SHAPE_HEAP;
+		jobs[npages].page = pages[npages];
+		npages++;
+	}
+	fclose(file);
+	return npages;
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *only = NULL;
+	int			argument = 2;
+	int			rounds = argc >= 2 ? atoi(argv[1]) : 0;
+	ShapeRandom random = 1;
+
+	if (argc > argument + 1 && strcmp(argv[argument], "--only") == 0)
+	{
+		only = argv[argument + 1];
+		argument += 2;
+	}
+	if (rounds < 1 || argc > argument + 1)
+	{
+		fprintf(stderr, "usage: bench ROUNDS [--only NAME,..] [PAGES-FILE]\n");
+		return 2;
+	}
+	clock_cost = INT64_MAX;
+	for (int i = 0; i < 10000; i++)
+	{
+		int64		begin = now();
+
+		clock_cost = Min(clock_cost, now() - begin);
+	}
+	if (argc > argument)
+		measure("redo_pages", SHAPE_HEAP, read_pages(argv[argument]), rounds, only);
+	for (const Shape *shape = shapes__measured; shape->name; shape++)
+	{
+		for (int i = 0; i < MADE_PAGES; i++)
+		{
+			jobs[i].page = pages[i];
+			shapes__make(shape, &random, &jobs[i]);
+		}
+		measure(shape->name, shape->kind, MADE_PAGES, rounds, only);
+	}
+	return 0;
+}
