@@ -40,6 +40,10 @@ CONFIGS = {config.name: config for config in (
     Config('off-warm', 'stock, off, cache warm', 'stock', {'recovery_prefetch': 'off'},
            warm=True),
     Config('default-warm', 'stock default, cache warm', 'stock', STOCK_DEFAULT, warm=True),
+    Config('patched-warm', 'patched, no extension, cache warm', 'patched', STOCK_DEFAULT,
+           warm=True),
+    Config('redoahead-warm', 'redoahead, cache warm', 'patched', EXTENSION, daemon=True,
+           warm=True),
 )}
 
 # What counts as stock at its best is the one of these with the least median.
@@ -52,4 +56,5 @@ USUAL = {
     'pgbench-fpw': STOCK_COLD + ('redoahead',),
     'insert-index': STOCK_COLD + ('redoahead',),
     'cached': ('off', 'default', 'redoahead'),
+    's4': ('default-warm', 'patched-warm', 'redoahead-warm'),
 }

@@ -64,6 +64,9 @@ def ratios(middle):
             if 'redoahead' in seconds and seconds.get(f'{warm}-warm'):
                 found[f'redoahead_cold/{warm}_warm'] = round(
                     seconds['redoahead'] / seconds[f'{warm}-warm'], 3)
+            for name in ('patched-warm', 'redoahead-warm'):
+                if seconds.get(name) and seconds.get(f'{warm}-warm'):
+                    found[f'{warm}-warm/{name}'] = round(seconds[f'{warm}-warm'] / seconds[name], 3)
         result[workload] = found
     return result
 

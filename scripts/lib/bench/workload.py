@@ -96,6 +96,22 @@ def load_inserts(server, workload):
             return
 
 
+# ---------- updates of single rows of a table of two integers ----------
+
+def prepare_narrow(server, workload):
+    server.sql('CREATE TABLE narrow (a int PRIMARY KEY, b int) WITH (fillfactor = 85)')
+    server.sql(f'INSERT INTO narrow SELECT i, 0 FROM generate_series(1, {workload.scale * 1000}) i')
+    server.sql('VACUUM narrow')
+
+
+def load_narrow(server, workload):
+    script = server.socket_directory + '/narrow.sql'
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(f'\\set a random(1, {workload.scale * 1000})\n'
+                   'UPDATE narrow SET b = b + 1 WHERE a = :a;\n')
+    return run_transactions(server, workload.amount, '-f', script)
+
+
 # ---------- the demo: updates, and inserts into random places ----------
 
 def prepare_mix(server, workload):
@@ -146,6 +162,9 @@ def make_workloads(size):
         Workload('cached', 'pgbench -N, few blocks, each with a full-page image first: '
                  'redo finds all in shared buffers', pick(10, 2), pick(800000, 40000),
                  with_images, prepare_pgbench, load_simple_update),
+        Workload('s4', 'updates of single rows all over a table of two integers, fillfactor 85, '
+                 'a tenth of those of 2020, full_page_writes off', pick(1000, 50),
+                 pick(1200000, 60000), without_images, prepare_narrow, load_narrow),
     ]
     return {workload.name: workload for workload in workloads}
 
