@@ -1,5 +1,5 @@
-# Builds and checks redoahead: the daemon from userspace/, unit tests, test
-# tools and fuzzers from tests/.  PostgreSQL and the server extension are built
+# Builds and checks redoahead: the program from userspace/ with its BPF programs
+# from bpf/, unit tests, test tools and fuzzers from tests/.  PostgreSQL and the server extension are built
 # by scripts/build-postgresql, which has a cache of its own.
 #
 #   make V=1          shows the commands
@@ -14,12 +14,18 @@ PG_CONFIG = pg_config
 
 CFLAGS   = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes
-override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -Ipg-patch/redoahead
+override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -Ipg-patch/redoahead -I. -Ibuild
 # Expanded once, and only by targets that compile.
-LIBRARIES  = liburing json-c
+LIBRARIES  = liburing json-c libbpf libelf
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
 LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
+# Debian has bpftool where only root looks for programs.
+BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
+# Kernel types come from the kernel that runs here, or from bpf/ if it tells none.
+KERNEL_BTF = $(wildcard /sys/kernel/btf/vmlinux)
+BPF_ARCH   = $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibuild/bpf -Ibpf -MMD -MP
 FUSE_CFLAGS = $(eval FUSE_CFLAGS := $(shell pkg-config --cflags fuse3))$(FUSE_CFLAGS)
 FUSE_LIBS   = $(eval FUSE_LIBS := $(shell pkg-config --libs fuse3))$(FUSE_LIBS)
 FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
@@ -50,7 +56,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 .DEFAULT_GOAL := all
-.PRECIOUS: build/fuzz/%.o
+.PRECIOUS: build/fuzz/%.o build/bpf/%.bpf.o build/bpf/%.skel.h
 .DELETE_ON_ERROR:
 .PHONY: all tests-programs bootstrap postgresql demo check check-unit check-fuzz \
 	check-bats check-postgresql bench bench-recovery install install-extension clean \
@@ -109,7 +115,7 @@ install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR
 	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
 
 clean: ## Remove what was compiled, but not the PostgreSQL builds
-	$(Q)rm -rf build/userspace build/tests build/fuzz build/scripts build/extension \
+	$(Q)rm -rf build/userspace build/bpf build/tests build/fuzz build/scripts build/extension \
 		build/redoahead build/diskmodel
 
 distclean: ## Remove build/ altogether (the cache of PostgreSQL builds stays)
@@ -126,6 +132,25 @@ build/userspace/%.o: userspace/%.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) -c -o $@ $<
+
+build/bpf/vmlinux.h: bpf/vmlinux_min.h Makefile
+	$(call say,BTF,$(or $(KERNEL_BTF),bpf/vmlinux_min.h))
+	$(Q)mkdir -p $(@D)
+	$(Q)$(if $(KERNEL_BTF),$(BPFTOOL) btf dump file $(KERNEL_BTF) format c,cat bpf/vmlinux_min.h) >$@.tmp
+	$(Q)mv $@.tmp $@
+
+build/bpf/%.bpf.o: bpf/%.bpf.c build/bpf/vmlinux.h Makefile
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MF build/bpf/$*.d -MT $@ -c -o build/bpf/$*.o $<
+	$(Q)$(BPFTOOL) gen object $@ build/bpf/$*.o
+
+build/bpf/%.skel.h: build/bpf/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp
+	$(Q)mv $@.tmp $@
+
+# What includes a skeleton cannot be compiled before there is one.
+build/userspace/probe/attach.o build/fuzz/userspace/probe/attach.o: build/bpf/trace.skel.h
 
 build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/report/log.o
 	$(call say,LINK,$@)
@@ -162,5 +187,5 @@ build/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LIB_LIBS)
 
--include $(OBJECTS:.o=.d) $(DISKMODEL_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
+-include build/bpf/trace.d $(OBJECTS:.o=.d) $(DISKMODEL_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
 	$(FUZZ_SOURCES:%.c=build/fuzz/%.d)

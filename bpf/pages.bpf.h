@@ -1,0 +1,223 @@
+/*
+ * pages.bpf.h
+ *		What is put into the page cache for redo, and what leaves it unused.
+ *
+ * A block of several pages is told of once, with its first page; what a read
+ * call of the startup process puts in itself is noted with that call, because
+ * it is what prefetching has missed.
+ */
+#ifndef REDOAHEAD_BPF_PAGES_H
+#define REDOAHEAD_BPF_PAGES_H
+
+/* Block that was told of last, to say it once: of insertions, of deletions. */
+static __u64 last_inserted = 0;
+static __u64 last_deleted = 0;
+
+/* A piece of a file in the page cache. */
+struct piece
+{
+	const struct inode *inode;	/* the file */
+	__u64		index;			/* first page */
+	__u64		pages;			/* how many */
+};
+
+/* Pages of a folio of kernels before 6.6. */
+static __always_inline __u64
+old_pages_of(const void *folio)
+{
+	unsigned char order = 0;
+
+	if (bpf_core_field_exists(struct folio___order, _folio_order))
+		order = BPF_CORE_READ((const struct folio___order *) folio, _folio_order);
+	else if (bpf_core_field_exists(struct page___order, compound_order))
+		order = BPF_CORE_READ((const struct page___order *)
+							  (folio + bpf_core_type_size(struct page___ra)), compound_order);
+	return 1ULL << (order & 31);
+}
+
+/* What a folio is a piece of; false if of nothing that is a file. */
+static __always_inline bool
+piece_of(struct piece *piece, const void *folio, const bool trusted)
+{
+	unsigned long flags = 0;
+
+	if (bpf_core_type_exists(struct folio___ra))
+	{
+		const struct folio___ra *f = folio;
+		const struct address_space *mapping = FIELD(trusted, f, mapping);
+
+		if (mapping == NULL)
+			return false;
+		piece->inode = FIELD(trusted, mapping, host);
+		piece->index = FIELD(trusted, f, index);
+	}
+	else
+	{
+		const struct page___ra *p = folio;
+		const struct address_space *mapping = FIELD(trusted, p, mapping);
+
+		if (mapping == NULL)
+			return false;
+		piece->inode = FIELD(trusted, mapping, host);
+		piece->index = FIELD(trusted, p, index);
+	}
+
+	/* The flags come first; their type has changed often, not their place. */
+	bpf_probe_read_kernel(&flags, sizeof(flags), folio);
+	piece->pages = 1;
+	if (flags & (1UL << bpf_core_enum_value(enum pageflags___ra, PG_head___ra)))
+	{
+		if (bpf_core_field_exists(struct folio___flags_1, _flags_1))
+			piece->pages = 1ULL << (BPF_CORE_READ((const struct folio___flags_1 *) folio,
+												  _flags_1) & 31);
+		else
+			piece->pages = old_pages_of(folio);
+	}
+	return piece->inode != NULL;
+}
+
+static __always_inline __u32
+first_block(const struct piece *piece)
+{
+	return piece->index << page_shift >> block_shift;
+}
+
+static __always_inline __u32
+blocks_of(const struct piece *piece)
+{
+	__u64		last = ((piece->index + piece->pages) << page_shift) - 1;
+
+	return (last >> block_shift) - first_block(piece) + 1;
+}
+
+static __always_inline void
+tell_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
+{
+	struct trace_pages *event = reserve_event(sizeof(*event));
+
+	if (event == NULL)
+		return;
+	event->type = type;
+	event->who = who;
+	event->reserved = 0;
+	event->file = file;
+	event->block = first_block(piece);
+	event->blocks = blocks_of(piece);
+	submit_event(event);
+}
+
+/* Note blocks that the present read call had to put in; false if it is not about them. */
+static __always_inline bool
+note_missed(const struct trace_file_key *key, __u32 block, __u32 blocks)
+{
+	__u32		from = current_call.block;
+	bool		noted = false;
+
+	if (key->inode != current_call.key.inode || key->device != current_call.key.device)
+		return false;
+	for (__u32 i = 0; i < TRACE_READ_BLOCKS; i++)
+	{
+		if (i >= current_call.blocks)
+			break;
+		if (from + i < block || from + i >= block + blocks)
+			continue;
+		current_call.missed |= 1ULL << i;
+		noted = true;
+	}
+	return noted;
+}
+
+/* The startup process has put pages in. */
+static __always_inline void
+startup_inserted(const struct piece *piece, const struct trace_file_key *key)
+{
+	__u8		who = TRACE_WHO_SERVER;
+	__u32		file;
+
+	if (current_call.pid == 0)
+		return;
+	if (current_call.call == CALL_READ)
+	{
+		if (note_missed(key, first_block(piece), blocks_of(piece)))
+			return;
+		who = TRACE_WHO_READAHEAD;
+	}
+	file = number_file(key, piece->inode);
+	if (file != 0)
+		tell_pages(TRACE_EVENT_INSERT, who, file, piece);
+}
+
+/* A folio is in the page cache now. */
+static __always_inline int
+inserted(const void *folio, const bool trusted)
+{
+	__u32		tgid = bpf_get_current_pid_tgid() >> 32;
+	bool		by_daemon = is_daemon(tgid);
+	struct trace_file_key key;
+	struct piece piece;
+	__u64		block;
+	__u32		file;
+
+	if (!by_daemon && !is_startup(tgid))
+		return 0;
+	if (!piece_of(&piece, folio, trusted))
+		return 0;
+	make_key(&key, piece.inode, trusted);
+	if (!by_daemon)
+	{
+		startup_inserted(&piece, &key);
+		return 0;
+	}
+	block = key.inode << 32 ^ first_block(&piece);
+	if (piece.pages == 1 && block == last_inserted)
+		return 0;
+	last_inserted = block;
+	last_deleted = 0;
+	file = number_file(&key, piece.inode);
+	if (file != 0)
+		tell_pages(TRACE_EVENT_INSERT, TRACE_WHO_DAEMON, file, &piece);
+	return 0;
+}
+
+/* A folio has left the page cache; only files that were met are of interest. */
+static __always_inline int
+deleted(const void *folio, const bool trusted)
+{
+	struct trace_file_key key;
+	struct piece piece;
+	__u64		block;
+	__u32	   *file;
+	__u8		who = TRACE_WHO_OTHER;
+
+	if (!piece_of(&piece, folio, trusted))
+		return 0;
+	make_key(&key, piece.inode, trusted);
+	file = bpf_map_lookup_elem(&files, &key);
+	if (file == NULL)
+		return 0;
+	block = key.inode << 32 ^ first_block(&piece);
+	if (piece.pages == 1 && block == last_deleted)
+		return 0;
+	last_deleted = block;
+	last_inserted = 0;
+	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
+		who = TRACE_WHO_STARTUP;
+	tell_pages(TRACE_EVENT_DELETE, who, *file, &piece);
+	return 0;
+}
+
+/* A reader did not find a page; before the pages are put in. */
+static __always_inline int
+missed(const struct inode *inode, __u64 index, const bool trusted)
+{
+	struct piece piece = {.inode = inode,.index = index,.pages = 1};
+	struct trace_file_key key;
+
+	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || current_call.call != CALL_READ)
+		return 0;
+	make_key(&key, inode, trusted);
+	note_missed(&key, first_block(&piece), 1);
+	return 0;
+}
+
+#endif							/* REDOAHEAD_BPF_PAGES_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
+/*
+ * trace.bpf.c
+ *		The probes of `redoahead trace`: where they are attached.
+ *
+ * What they do is in the *.bpf.h files; here each of them gets an entry for
+ * every way to attach it.  User space loads one entry of each (attach.c).
+ * They follow two processes, the startup process and the daemon, and change
+ * nothing.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#ifndef NULL
+#define NULL	((void *) 0)
+#endif
+
+#include "kernel_types.h"
+#include "trace.h"
+#include "state.bpf.h"
+#include "pages.bpf.h"
+#include "record.bpf.h"
+#include "calls.bpf.h"
+#include "device.bpf.h"
+
+char		LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* ---------- the page cache ---------- */
+
+SEC("tp_btf/mm_filemap_add_to_page_cache")
+int
+insert_btf(__u64 *ctx)
+{
+	return inserted((const void *) ctx[0], true);
+}
+
+SEC("raw_tp/mm_filemap_add_to_page_cache")
+int
+insert_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return inserted((const void *) ctx->args[0], false);
+}
+
+SEC("tp_btf/mm_filemap_delete_from_page_cache")
+int
+delete_btf(__u64 *ctx)
+{
+	return deleted((const void *) ctx[0], true);
+}
+
+SEC("raw_tp/mm_filemap_delete_from_page_cache")
+int
+delete_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return deleted((const void *) ctx->args[0], false);
+}
+
+SEC("tp_btf/page_cache_sync_ra")
+int
+miss_btf(__u64 *ctx)
+{
+	return missed((const struct inode *) ctx[0], ctx[1], true);
+}
+
+/* ---------- system calls ---------- */
+
+static __always_inline int
+call_begins_with(struct pt_regs *regs, __s64 number)
+{
+	struct arguments arguments;
+
+	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || kind_of_call(number) == CALL_NONE)
+		return 0;
+	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
+	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
+	return call_begins(number, &arguments);
+}
+
+static __always_inline int
+call_ends_with(__s64 result)
+{
+	return is_startup(bpf_get_current_pid_tgid() >> 32) ? call_ends(result) : 0;
+}
+
+SEC("tp_btf/sys_enter")
+int
+enter_btf(__u64 *ctx)
+{
+	return call_begins_with((struct pt_regs *) ctx[0], (__s64) ctx[1]);
+}
+
+SEC("tp_btf/sys_exit")
+int
+exit_btf(__u64 *ctx)
+{
+	return call_ends_with((__s64) ctx[1]);
+}
+
+SEC("raw_tp/sys_enter")
+int
+enter_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return call_begins_with((struct pt_regs *) ctx->args[0], (__s64) ctx->args[1]);
+}
+
+SEC("raw_tp/sys_exit")
+int
+exit_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return call_ends_with((__s64) ctx->args[1]);
+}
+
+static __always_inline int
+call_begins_at(struct trace_event_raw_sys_enter *ctx)
+{
+	struct arguments arguments = {
+		.fd = ctx->args[0],
+		.bytes = ctx->args[2],
+		.offset = ctx->args[3],
+	};
+
+	if (!is_startup(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	return call_begins(ctx->id, &arguments);
+}
+
+SEC("tp/syscalls/sys_enter_pread64")
+int
+enter_pread64(struct trace_event_raw_sys_enter *ctx)
+{
+	return call_begins_at(ctx);
+}
+
+SEC("tp/syscalls/sys_exit_pread64")
+int
+exit_pread64(struct trace_event_raw_sys_exit *ctx)
+{
+	return call_ends_with(ctx->ret);
+}
+
+SEC("tp/syscalls/sys_enter_preadv")
+int
+enter_preadv(struct trace_event_raw_sys_enter *ctx)
+{
+	return call_begins_at(ctx);
+}
+
+SEC("tp/syscalls/sys_exit_preadv")
+int
+exit_preadv(struct trace_event_raw_sys_exit *ctx)
+{
+	return call_ends_with(ctx->ret);
+}
+
+SEC("tp/syscalls/sys_enter_preadv2")
+int
+enter_preadv2(struct trace_event_raw_sys_enter *ctx)
+{
+	return call_begins_at(ctx);
+}
+
+SEC("tp/syscalls/sys_exit_preadv2")
+int
+exit_preadv2(struct trace_event_raw_sys_exit *ctx)
+{
+	return call_ends_with(ctx->ret);
+}
+
+SEC("tp/syscalls/sys_enter_fadvise64")
+int
+enter_fadvise64(struct trace_event_raw_sys_enter *ctx)
+{
+	return call_begins_at(ctx);
+}
+
+SEC("tp/syscalls/sys_exit_fadvise64")
+int
+exit_fadvise64(struct trace_event_raw_sys_exit *ctx)
+{
+	return call_ends_with(ctx->ret);
+}
+
+/* ---------- devices ---------- */
+
+SEC("tp_btf/block_rq_complete")
+int
+complete_btf(__u64 *ctx)
+{
+	return request_completed((const void *) ctx[0], (__u32) ctx[2], false, true);
+}
+
+SEC("raw_tp/block_rq_complete")
+int
+complete_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	return request_completed((const void *) ctx->args[0], (__u32) ctx->args[2], false, false);
+}
+
+SEC("tp_btf/block_rq_issue")
+int
+issue_btf(__u64 *ctx)
+{
+	return request_issued((const void *) ctx[0], true);
+}
+
+SEC("tp_btf/block_rq_complete")
+int
+complete_issued_btf(__u64 *ctx)
+{
+	return request_completed((const void *) ctx[0], (__u32) ctx[2], true, true);
+}
