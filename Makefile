@@ -150,7 +150,8 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 	$(Q)mv $@.tmp $@
 
 # What includes a skeleton cannot be compiled before there is one.
-build/userspace/probe/attach.o build/fuzz/userspace/probe/attach.o: build/bpf/trace.skel.h
+$(foreach file,attach probe,build/userspace/probe/$(file).o build/fuzz/userspace/probe/$(file).o): \
+	build/bpf/trace.skel.h
 
 build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/report/log.o
 	$(call say,LINK,$@)

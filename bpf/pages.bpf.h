@@ -106,12 +106,15 @@ tell_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
 	submit_event(event);
 }
 
-/* Note blocks that the present read call had to put in; false if it is not about them. */
+/*
+ * Blocks of the present read call that are not there; false if the call is not
+ * about them.  Who only asks does not want them noted.
+ */
 static __always_inline bool
-note_missed(const struct trace_file_key *key, __u32 block, __u32 blocks)
+note_missed(const struct trace_file_key *key, __u32 block, __u32 blocks, bool note)
 {
 	__u32		from = current_call.block;
-	bool		noted = false;
+	bool		found = false;
 
 	if (key->inode != current_call.key.inode || key->device != current_call.key.device)
 		return false;
@@ -121,10 +124,11 @@ note_missed(const struct trace_file_key *key, __u32 block, __u32 blocks)
 			break;
 		if (from + i < block || from + i >= block + blocks)
 			continue;
-		current_call.missed |= 1ULL << i;
-		noted = true;
+		if (note)
+			current_call.missed |= 1ULL << i;
+		found = true;
 	}
-	return noted;
+	return found;
 }
 
 /* The startup process has put pages in. */
@@ -138,7 +142,7 @@ startup_inserted(const struct piece *piece, const struct trace_file_key *key)
 		return;
 	if (current_call.call == CALL_READ)
 	{
-		if (note_missed(key, first_block(piece), blocks_of(piece)))
+		if (note_missed(key, first_block(piece), blocks_of(piece), !miss_by_readahead))
 			return;
 		who = TRACE_WHO_READAHEAD;
 	}
@@ -206,17 +210,17 @@ deleted(const void *folio, const bool trusted)
 	return 0;
 }
 
-/* A reader did not find a page; before the pages are put in. */
+/* A reader did not find pages; before they are put in. */
 static __always_inline int
-missed(const struct inode *inode, __u64 index, const bool trusted)
+missed(const struct inode *inode, __u64 index, __u64 pages, const bool trusted)
 {
-	struct piece piece = {.inode = inode,.index = index,.pages = 1};
+	struct piece piece = {.inode = inode,.index = index,.pages = pages};
 	struct trace_file_key key;
 
 	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || current_call.call != CALL_READ)
 		return 0;
 	make_key(&key, inode, trusted);
-	note_missed(&key, first_block(&piece), 1);
+	note_missed(&key, first_block(&piece), blocks_of(&piece), true);
 	return 0;
 }
 

@@ -61,7 +61,7 @@ SEC("tp_btf/page_cache_sync_ra")
 int
 miss_btf(__u64 *ctx)
 {
-	return missed((const struct inode *) ctx[0], ctx[1], true);
+	return missed((const struct inode *) ctx[0], ctx[1], ctx[3], true);
 }
 
 /* ---------- system calls ---------- */

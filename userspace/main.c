@@ -20,6 +20,7 @@ struct subcommand
 
 static const struct subcommand subcommands[] = {
 	{"serve", "bring blocks into memory for a patched server's recovery", cmd__serve},
+	{"trace", "show what a recovery waits for, block by block", cmd__trace},
 };
 
 #define SUBCOMMAND_COUNT	(sizeof(subcommands) / sizeof(subcommands[0]))

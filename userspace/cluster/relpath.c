@@ -1,12 +1,16 @@
 /*
  * relpath.c
- *		From a block reference to the segment file that holds the block.
+ *		From a block reference to the segment file that holds the block, and back.
  *
  * A reference comes from another process and may hold anything: every field
  * is checked here, and only here, before a path is made of it.  Paths are
  * relative to the data directory.  Does not look at the file system.
  */
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/relpath.h"
@@ -116,4 +120,127 @@ relpath__format(const struct relpath_key *key, const struct relpath_layout *layo
 		snprintf(path, RELPATH_BYTES, "pg_tblspc/%u/%s/%u/%u%s%s",
 				 key->spc, layout->tablespace_dir, key->db,
 				 key->rel, fork_suffixes[key->fork], segment);
+}
+
+/* Read a number; the text goes on behind it.  False if there is none. */
+static bool
+parse_number(const char **text, int base, uint32_t *number)
+{
+	unsigned long value;
+	char	   *end;
+
+	if (!isxdigit((unsigned char) **text))
+		return false;
+	errno = 0;
+	value = strtoul(*text, &end, base);
+	if (end == *text || errno != 0 || value > UINT32_MAX)
+		return false;
+	*number = (uint32_t) value;
+	*text = end;
+	return true;
+}
+
+/* Read REL[_FORK][.SEGMENT] to the end of the text. */
+static bool
+parse_relation(const char *text, struct relpath_key *key)
+{
+	if (!parse_number(&text, 10, &key->rel) || key->rel == 0)
+		return false;
+	for (uint8_t fork = REDOAHEAD_FORK_COUNT - 1; fork > 0; fork--)
+	{
+		size_t		length = strlen(fork_suffixes[fork]);
+
+		if (strncmp(text, fork_suffixes[fork], length) == 0)
+		{
+			key->fork = fork;
+			text += length;
+			break;
+		}
+	}
+	if (*text == '.')
+	{
+		text++;
+		if (!parse_number(&text, 10, &key->segment))
+			return false;
+	}
+	return *text == '\0';
+}
+
+/* Read the name of a WAL segment. */
+static bool
+parse_wal(const char *text, struct relpath_key *key)
+{
+	char		part[9] = "";
+	uint32_t   *const parts[] = {&key->spc, &key->db, &key->rel};
+
+	if (strlen(text) != 24)
+		return false;
+	for (int i = 0; i < 3; i++, text += 8)
+	{
+		const char *at = part;
+
+		memcpy(part, text, 8);
+		if (!parse_number(&at, 16, parts[i]) || *at != '\0')
+			return false;
+	}
+	key->kind = RELPATH_KIND_WAL;
+	return true;
+}
+
+/* Text behind a prefix, NULL if it begins with something else. */
+static const char *
+behind(const char *text, const char *prefix)
+{
+	size_t		length = strlen(prefix);
+
+	return strncmp(text, prefix, length) == 0 ? text + length : NULL;
+}
+
+/*
+ * Find what a file of the cluster holds, from its path relative to the data
+ * directory.  Returns 0, or -1 if it is none that redo reads blocks from.
+ */
+int
+relpath__parse(const char *path, struct relpath_key *key)
+{
+	const char *rest;
+
+	memset(key, 0, sizeof(*key));
+	if ((rest = behind(path, "pg_wal/")) != NULL)
+		return parse_wal(rest, key) ? 0 : -1;
+	if ((rest = behind(path, "global/")) != NULL)
+	{
+		key->spc = RELPATH_GLOBAL_TABLESPACE;
+		return parse_relation(rest, key) ? 0 : -1;
+	}
+	if ((rest = behind(path, "base/")) != NULL)
+	{
+		key->spc = RELPATH_DEFAULT_TABLESPACE;
+		return parse_number(&rest, 10, &key->db) && *rest == '/' &&
+			parse_relation(rest + 1, key) ? 0 : -1;
+	}
+	if ((rest = behind(path, "pg_tblspc/")) != NULL)
+	{
+		if (!parse_number(&rest, 10, &key->spc) || (rest = behind(rest, "/PG_")) == NULL ||
+			(rest = strchr(rest, '/')) == NULL)
+			return -1;
+		rest++;
+		return parse_number(&rest, 10, &key->db) && *rest == '/' &&
+			parse_relation(rest + 1, key) ? 0 : -1;
+	}
+	for (uint32_t slru = 0; slru < REDOAHEAD_SLRU_COUNT; slru++)
+		if ((rest = behind(path, slru_directories[slru])) != NULL && *rest++ == '/')
+		{
+			key->kind = REDOAHEAD_KIND_SLRU;
+			key->rel = slru;
+			return parse_number(&rest, 16, &key->segment) && *rest == '\0' ? 0 : -1;
+		}
+	return -1;
+}
+
+/* PostgreSQL's name of a fork. */
+const char *
+relpath__fork_name(uint8_t fork)
+{
+	return fork == REDOAHEAD_FORK_MAIN ? "main" : fork_suffixes[fork] + 1;
 }

@@ -53,5 +53,7 @@ int			relpath__resolve(const struct redoahead_ref *ref,
 void		relpath__format(const struct relpath_key *key,
 							const struct relpath_layout *layout,
 							char path[RELPATH_BYTES]);
+int			relpath__parse(const char *path, struct relpath_key *key);
+const char *relpath__fork_name(uint8_t fork);
 
 #endif							/* REDOAHEAD_CLUSTER_RELPATH_H */

@@ -14,5 +14,6 @@
 
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
 int			cmd__serve(int argc, char **argv);
+int			cmd__trace(int argc, char **argv);
 
 #endif							/* REDOAHEAD_CMD_CMD_H */

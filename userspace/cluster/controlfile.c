@@ -1,0 +1,76 @@
+/*
+ * controlfile.c
+ *		What pg_control tells of a cluster: its state and its sizes.
+ *
+ * The file's layout differs between majors, but the state has always stood in
+ * one place, and the sizes follow a number that PostgreSQL wrote there to be
+ * found: the double 1234567.0.  The checksum is not looked at: the server
+ * does that, and a state that is being written now is read again soon.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster/controlfile.h"
+
+/* Where the state is, bytes. */
+#define STATE_OFFSET	16
+
+/* FLOATFORMAT_VALUE; block size, segment size, WAL block and segment size follow. */
+static const double format_mark = 1234567.0;
+
+static bool
+is_power_of_two(uint32_t number)
+{
+	return number != 0 && (number & (number - 1)) == 0;
+}
+
+/* Read the beginning of the file's contents; -EINVAL if it is none. */
+int
+controlfile__parse(struct controlfile *control, const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	uint32_t	sizes[4];
+
+	for (size_t at = STATE_OFFSET + 8; at + 8 + sizeof(sizes) <= size; at += 8)
+	{
+		if (memcmp(bytes + at, &format_mark, sizeof(format_mark)) != 0)
+			continue;
+		memcpy(sizes, bytes + at + sizeof(format_mark), sizeof(sizes));
+		if (!is_power_of_two(sizes[0]) || sizes[0] < 1024 || sizes[0] > 32768 ||
+			sizes[1] == 0 || !is_power_of_two(sizes[3]))
+			return -EINVAL;
+		memcpy(&control->state, bytes + STATE_OFFSET, sizeof(control->state));
+		control->block_size = sizes[0];
+		control->segment_blocks = sizes[1];
+		control->wal_segment_bytes = sizes[3];
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Read the file. */
+int
+controlfile__read(struct controlfile *control, const struct cluster *cluster)
+{
+	char		data[CONTROLFILE_BYTES];
+	ssize_t		n;
+	int			fd;
+
+	fd = openat(cluster->dirfd, "global/pg_control", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, data, sizeof(data), 0);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	return n < 0 ? (int) n : controlfile__parse(control, data, (size_t) n);
+}
+
+/* Would a server that starts on this cluster have to recover, as far as this file tells? */
+bool
+controlfile__needs_recovery(const struct controlfile *control)
+{
+	return control->state != CONTROLFILE_STARTUP && control->state != CONTROLFILE_SHUT_DOWN;
+}

@@ -1,0 +1,41 @@
+/*
+ * controlfile.h
+ *		What pg_control tells of a cluster.
+ */
+#ifndef REDOAHEAD_CLUSTER_CONTROLFILE_H
+#define REDOAHEAD_CLUSTER_CONTROLFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cluster/cluster.h"
+
+/* Part of the file that is used, bytes. */
+#define CONTROLFILE_BYTES	512
+
+/* PostgreSQL's DBState; the numbers are in the file. */
+enum controlfile_state
+{
+	CONTROLFILE_STARTUP = 0,
+	CONTROLFILE_SHUT_DOWN = 1,
+	CONTROLFILE_SHUT_DOWN_IN_RECOVERY = 2,
+	CONTROLFILE_SHUTTING_DOWN = 3,
+	CONTROLFILE_IN_CRASH_RECOVERY = 4,
+	CONTROLFILE_IN_ARCHIVE_RECOVERY = 5,
+	CONTROLFILE_IN_PRODUCTION = 6
+};
+
+struct controlfile
+{
+	uint32_t	state;			/* enum controlfile_state, or a number we do not know */
+	uint32_t	block_size;		/* BLCKSZ, bytes */
+	uint32_t	segment_blocks; /* RELSEG_SIZE, blocks in a segment file */
+	uint32_t	wal_segment_bytes;	/* size of a WAL segment, bytes */
+};
+
+int			controlfile__parse(struct controlfile *control, const void *data, size_t size);
+int			controlfile__read(struct controlfile *control, const struct cluster *cluster);
+bool		controlfile__needs_recovery(const struct controlfile *control);
+
+#endif							/* REDOAHEAD_CLUSTER_CONTROLFILE_H */

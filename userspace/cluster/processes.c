@@ -1,0 +1,221 @@
+/*
+ * processes.c
+ *		Finds the processes that matter to a cluster: its postmaster, the
+ *		startup process, the daemons that serve it.
+ *
+ * Looks at postmaster.pid and /proc only, and disturbs nobody.  A process may
+ * be gone by the time that the caller gets its number.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/processes.h"
+
+/* Name of the program, as the kernel has it. */
+#define PROGRAM			"redoahead"
+
+/* Read a small file whole; returns its length, 0 if that is not possible. */
+static size_t
+read_text(int dirfd, const char *path, char *text, size_t size)
+{
+	ssize_t		n;
+	int			fd;
+
+	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, size - 1);
+	close(fd);
+	if (n < 0)
+		n = 0;
+	text[n] = '\0';
+	return (size_t) n;
+}
+
+static size_t
+read_of_process(pid_t pid, const char *name, char *text, size_t size)
+{
+	char		path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, name);
+	return read_text(AT_FDCWD, path, text, size);
+}
+
+/* The postmaster that runs on the cluster, 0 if there is none. */
+pid_t
+processes__postmaster(const struct cluster *cluster)
+{
+	char		text[32];
+	char		path[64];
+	long		pid;
+
+	if (read_text(cluster->dirfd, "postmaster.pid", text, sizeof(text)) == 0)
+		return 0;
+	/* A standalone backend writes its number with a minus. */
+	pid = labs(strtol(text, NULL, 10));
+	snprintf(path, sizeof(path), "/proc/%ld", pid);
+	return pid > 0 && access(path, F_OK) == 0 ? (pid_t) pid : 0;
+}
+
+/* A field of /proc/PID/stat behind the name of the program; field 3 is the first. */
+static bool
+read_stat(pid_t pid, int field, unsigned long long *value)
+{
+	char		text[1024];
+	char	   *at;
+
+	if (read_of_process(pid, "stat", text, sizeof(text)) == 0 ||
+		(at = strrchr(text, ')')) == NULL)
+		return false;
+	for (; field > 2 && at != NULL; field--)
+		at = strchr(at + 1, ' ');
+	if (at == NULL)
+		return false;
+	*value = strtoull(at, NULL, 10);
+	return true;
+}
+
+/* Call a function for each process until it returns true. */
+static void
+each_process(bool (*visit) (pid_t pid, void *argument), void *argument)
+{
+	struct dirent *entry;
+	DIR		   *directory;
+
+	directory = opendir("/proc");
+	if (directory == NULL)
+		return;
+	while ((entry = readdir(directory)) != NULL)
+		if (isdigit((unsigned char) entry->d_name[0]) &&
+			visit((pid_t) strtol(entry->d_name, NULL, 10), argument))
+			break;
+	closedir(directory);
+}
+
+/* The search for a startup process. */
+struct startup_search
+{
+	pid_t		postmaster;		/* its parent */
+	pid_t		found;			/* 0: not found */
+};
+
+static bool
+visit_for_startup(pid_t pid, void *argument)
+{
+	struct startup_search *search = argument;
+	unsigned long long parent;
+	char		title[256];
+
+	if (!read_stat(pid, 4, &parent) || (pid_t) parent != search->postmaster)
+		return false;
+	/* "postgres: startup ..." or "postgres: CLUSTER NAME: startup ..." */
+	read_of_process(pid, "cmdline", title, sizeof(title));
+	if (strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL)
+		return false;
+	search->found = pid;
+	return true;
+}
+
+/* The startup process of a postmaster, 0 if there is none. */
+pid_t
+processes__startup(pid_t postmaster)
+{
+	struct startup_search search = {.postmaster = postmaster};
+
+	each_process(visit_for_startup, &search);
+	return search.found;
+}
+
+/* The search for daemons. */
+struct daemon_search
+{
+	const struct cluster *cluster;	/* that they serve */
+	pid_t	   *pids;			/* found ones */
+	unsigned	count;			/* how many */
+	unsigned	max;			/* room for so many */
+	bool		refused;		/* one may be ours, but we may not look */
+};
+
+/* Has the process the data directory open? */
+static bool
+holds_directory(pid_t pid, const struct cluster *cluster, bool *refused)
+{
+	struct dirent *entry;
+	struct stat st;
+	char		path[64];
+	bool		found = false;
+	DIR		   *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) pid);
+	directory = opendir(path);
+	if (directory == NULL)
+	{
+		if (errno == EACCES || errno == EPERM)
+			*refused = true;
+		return false;
+	}
+	while (!found && (entry = readdir(directory)) != NULL)
+		found = fstatat(dirfd(directory), entry->d_name, &st, 0) == 0 &&
+			S_ISDIR(st.st_mode) && st.st_dev == cluster->device && st.st_ino == cluster->inode;
+	closedir(directory);
+	return found;
+}
+
+static bool
+visit_for_daemon(pid_t pid, void *argument)
+{
+	struct daemon_search *search = argument;
+	char		command[4096] = "";
+	const char *subcommand;
+	char		name[32];
+
+	if (pid == getpid() || read_of_process(pid, "comm", name, sizeof(name)) == 0 ||
+		strcmp(name, PROGRAM "\n") != 0)
+		return false;
+	read_of_process(pid, "cmdline", command, sizeof(command));
+	subcommand = command + strnlen(command, sizeof(command) - 2) + 1;
+	if (strcmp(subcommand, "trace") == 0 ||
+		!holds_directory(pid, search->cluster, &search->refused))
+		return false;
+	search->pids[search->count++] = pid;
+	return search->count == search->max;
+}
+
+/*
+ * Daemons that serve the cluster; returns how many.  Tells whether there is one
+ * of which we are not allowed to find out.
+ */
+unsigned
+processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, bool *refused)
+{
+	struct daemon_search search = {.cluster = cluster,.pids = pids,.max = max};
+
+	each_process(visit_for_daemon, &search);
+	*refused = search.refused;
+	return search.count;
+}
+
+/* How long ago a process began, us; the kernel tells it to 10 ms. */
+int
+processes__age_us(pid_t pid, uint64_t *age_us)
+{
+	unsigned long long start;
+	struct timespec now;
+	uint64_t	start_us;
+	uint64_t	now_us;
+
+	if (!read_stat(pid, 22, &start) || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+		return -ESRCH;
+	start_us = start * 1000000 / (uint64_t) sysconf(_SC_CLK_TCK);
+	now_us = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+	*age_us = now_us > start_us ? now_us - start_us : 0;
+	return 0;
+}

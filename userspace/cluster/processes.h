@@ -1,0 +1,20 @@
+/*
+ * processes.h
+ *		The processes that matter to a cluster.
+ */
+#ifndef REDOAHEAD_CLUSTER_PROCESSES_H
+#define REDOAHEAD_CLUSTER_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cluster/cluster.h"
+
+pid_t		processes__postmaster(const struct cluster *cluster);
+pid_t		processes__startup(pid_t postmaster);
+unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
+							   bool *refused);
+int			processes__age_us(pid_t pid, uint64_t *age_us);
+
+#endif							/* REDOAHEAD_CLUSTER_PROCESSES_H */

@@ -1,0 +1,182 @@
+/*
+ * disks.c
+ *		Finds the whole disks that hold a file system.
+ *
+ * Follows what sysfs tells of partitions and of devices made of others (md,
+ * dm), and of the devices of a btrfs, which has no device number of its own.
+ * A file system over the network has no disks, nor has one in memory.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "probe/disks.h"
+
+/* Devices upon devices upon devices. */
+#define MAX_DEPTH	8
+
+/* What has been found so far. */
+struct search
+{
+	dev_t	   *found;			/* whole disks */
+	unsigned	count;			/* how many */
+	unsigned	max;			/* room for so many */
+};
+
+static void look_below(struct search *search, const char *directory, int depth);
+
+/* The number in the file "dev" of a device's directory. */
+static int
+read_number(const char *directory, dev_t *device)
+{
+	char		path[PATH_MAX];
+	unsigned	major;
+	unsigned	minor;
+	FILE	   *file;
+	int			n;
+
+	if (snprintf(path, sizeof(path), "%s/dev", directory) >= (int) sizeof(path))
+		return -1;
+	file = fopen(path, "re");
+	if (file == NULL)
+		return -1;
+	n = fscanf(file, "%u:%u", &major, &minor);
+	fclose(file);
+	*device = makedev(major, minor);
+	return n == 2 ? 0 : -1;
+}
+
+/* Look below each device that a directory of sysfs has links to; returns how many. */
+static unsigned
+look_at_links(struct search *search, const char *directory, int depth)
+{
+	struct dirent *entry;
+	unsigned	count = 0;
+	DIR		   *links;
+
+	links = opendir(directory);
+	if (links == NULL)
+		return 0;
+	while ((entry = readdir(links)) != NULL)
+	{
+		char		path[PATH_MAX];
+
+		if (entry->d_name[0] == '.' ||
+			snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >= (int) sizeof(path))
+			continue;
+		look_below(search, path, depth + 1);
+		count++;
+	}
+	closedir(links);
+	return count;
+}
+
+/* Note the disks below the device that a directory of sysfs describes. */
+static void
+look_below(struct search *search, const char *directory, int depth)
+{
+	char		path[PATH_MAX];
+	char		real[PATH_MAX];
+	dev_t		device;
+
+	if (depth > MAX_DEPTH || realpath(directory, real) == NULL ||
+		snprintf(path, sizeof(path), "%s/slaves", real) >= (int) sizeof(path))
+		return;
+	if (look_at_links(search, path, depth) > 0)
+		return;
+	if (snprintf(path, sizeof(path), "%s/partition", real) < (int) sizeof(path) &&
+		access(path, F_OK) == 0)
+	{
+		*strrchr(real, '/') = '\0';
+		look_below(search, real, depth + 1);
+		return;
+	}
+	if (read_number(real, &device) < 0)
+		return;
+	for (unsigned i = 0; i < search->count; i++)
+		if (search->found[i] == device)
+			return;
+	if (search->count < search->max)
+		search->found[search->count++] = device;
+}
+
+/* The number of the mount that a directory is on, -1 if it is not told. */
+static int
+mount_of(int dirfd)
+{
+	char		line[256];
+	int			mount = -1;
+	FILE	   *file;
+
+	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", dirfd);
+	file = fopen(line, "re");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "mnt_id: %d", &mount) == 1)
+			break;
+	if (file != NULL)
+		fclose(file);
+	return mount;
+}
+
+/* Note the disks of the btrfs that a directory is on. */
+static void
+look_at_btrfs(struct search *search, int dirfd)
+{
+	int			mount = mount_of(dirfd);
+	struct dirent *entry;
+	char		source[256] = "";
+	char		line[4096];
+	DIR		   *systems;
+	FILE	   *mounts;
+	int			id;
+
+	mounts = fopen("/proc/self/mountinfo", "re");
+	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL)
+	{
+		const char *rest = strstr(line, " - btrfs ");
+
+		if (rest != NULL && sscanf(line, "%d", &id) == 1 && id == mount)
+			sscanf(rest, " - btrfs /dev/%255s", source);
+	}
+	if (mounts != NULL)
+		fclose(mounts);
+	systems = source[0] != '\0' ? opendir("/sys/fs/btrfs") : NULL;
+	while (systems != NULL && (entry = readdir(systems)) != NULL)
+	{
+		char		path[PATH_MAX];
+
+		if (snprintf(path, sizeof(path), "/sys/fs/btrfs/%s/devices/%s", entry->d_name,
+					 source) >= (int) sizeof(path) || access(path, F_OK) != 0)
+			continue;
+		*strrchr(path, '/') = '\0';
+		look_at_links(search, path, 0);
+	}
+	if (systems != NULL)
+		closedir(systems);
+}
+
+/* Find the whole disks below a directory; returns how many, at most max. */
+unsigned
+disks__below(int dirfd, dev_t *found, unsigned max)
+{
+	struct search search = {.found = found,.max = max};
+	struct stat st;
+	char		path[64];
+
+	if (fstat(dirfd, &st) < 0)
+		return 0;
+	if (major(st.st_dev) == 0)
+		look_at_btrfs(&search, dirfd);
+	else
+	{
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
+		look_below(&search, path, 0);
+	}
+	return search.count;
+}

@@ -1,0 +1,191 @@
+/*
+ * references.c
+ *		What the server asks the daemon for, read along.
+ *
+ * The ring between the two is memory without a name; the daemon's descriptor
+ * of it leads there, for those who may look.  It is mapped for reading only,
+ * so neither side can notice.  What they write is not trusted.  References
+ * that were taken by the daemon stay where they are until the ring has come
+ * round, so nothing is lost as long as this is called more often than that.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probe/references.h"
+
+/* What /proc says of the descriptor. */
+#define RING_LINK	"/memfd:redoahead"
+
+/* Is what lies there a ring that we know how to read? */
+static bool
+is_sound(const struct redoahead_ring *ring, uint64_t bytes)
+{
+	uint64_t	capacity = ring->capacity;
+
+	return ring->magic == REDOAHEAD_MAGIC && ring->version == REDOAHEAD_ABI_VERSION &&
+		ring->ref_size == sizeof(struct redoahead_ref) &&
+		capacity >= REDOAHEAD_MIN_CAPACITY && capacity <= REDOAHEAD_MAX_CAPACITY &&
+		(capacity & (capacity - 1)) == 0 && ring->refs_offset >= sizeof(*ring) &&
+		ring->refs_offset % sizeof(struct redoahead_ref) == 0 &&
+		ring->refs_offset + capacity * sizeof(struct redoahead_ref) <= bytes;
+}
+
+static uint64_t
+head_of(const struct references *references)
+{
+	return __atomic_load_n(&references->ring->head, __ATOMIC_ACQUIRE);
+}
+
+/* Read a ring along from now on, and what it still holds of the past. */
+static int
+open_ring(struct references *references, int fd, const struct stat *st)
+{
+	uint64_t	lost = references->lost;
+	uint64_t	head;
+	void	   *memory;
+
+	memory = mmap(NULL, (size_t) st->st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	references__close(references);
+	*references = (struct references) {
+		.ring = memory,
+		.bytes = (uint64_t) st->st_size,
+		.inode = st->st_ino,
+		.lost = lost,
+	};
+	if (!is_sound(memory, references->bytes))
+	{
+		references__close(references);
+		return -EPROTO;
+	}
+	references->capacity = references->ring->capacity;
+	references->slots = (const struct redoahead_ref *)
+		((const char *) memory + references->ring->refs_offset);
+	head = head_of(references);
+	if (head > references->capacity)
+	{
+		references->next = head - references->capacity;
+		references->overrun = true;
+	}
+	return 0;
+}
+
+/* Look for the ring among the descriptors of a daemon; 1: found, 0: has none. */
+static int
+look_at(struct references *references, pid_t daemon)
+{
+	struct dirent *entry;
+	char		path[64];
+	int			result = 0;
+	DIR		   *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int) daemon);
+	directory = opendir(path);
+	if (directory == NULL)
+		return errno == ENOENT ? 0 : -errno;
+	while (result == 0 && (entry = readdir(directory)) != NULL)
+	{
+		char		link[64] = "";
+		struct stat st;
+		int			fd;
+
+		if (readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1) < 0 ||
+			strncmp(link, RING_LINK, strlen(RING_LINK)) != 0)
+			continue;
+		fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t) sizeof(struct redoahead_ring))
+			result = -EACCES;
+		else if (references->ring != NULL && st.st_ino == references->inode)
+			result = 1;
+		else
+			result = open_ring(references, fd, &st) == 0 ? 1 : -EPROTO;
+		if (fd >= 0)
+			close(fd);
+	}
+	closedir(directory);
+	return result;
+}
+
+/*
+ * Look whether one of these daemons is attached to a server.  1: it is, and
+ * what it is asked for is read along; 0: none is; -errno: that cannot be told.
+ */
+int
+references__look(struct references *references, const pid_t *daemons, unsigned count)
+{
+	int			result = 0;
+
+	for (unsigned i = 0; i < count && result == 0; i++)
+		result = look_at(references, daemons[i]);
+	if (result <= 0)
+		references__close(references);
+	return result;
+}
+
+/*
+ * Tell the handler of all new references.  Are those of the record that is
+ * being redone, and of all that follow, known?
+ */
+bool
+references__take(struct references *references, references_handler handler, void *context)
+{
+	uint64_t	head;
+
+	if (references->ring == NULL)
+		return false;
+	head = head_of(references);
+	if (head - references->next > references->capacity)
+	{
+		references->lost += head - references->next - references->capacity;
+		references->next = head - references->capacity;
+		references->overrun = true;
+	}
+	for (; references->next < head; references->next++)
+	{
+		struct redoahead_ref ref =
+			references->slots[references->next & (references->capacity - 1)];
+
+		/* The copy counts only if its slot was not written to meanwhile. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (head_of(references) - references->next > references->capacity - 1)
+		{
+			references->lost++;
+			references->overrun = true;
+			continue;
+		}
+		if (references->overrun)
+		{
+			/* Of the first record that is told of, some may be missing. */
+			references->known_lsn = ref.lsn + 1;
+			references->overrun = false;
+		}
+		handler(context, &ref);
+	}
+	return !references->overrun && references__replay_lsn(references) >= references->known_lsn;
+}
+
+/* Where redo is. */
+uint64_t
+references__replay_lsn(const struct references *references)
+{
+	return references->ring == NULL ? 0 :
+		__atomic_load_n(&references->ring->replay_lsn, __ATOMIC_RELAXED);
+}
+
+/* Let go of the ring. */
+void
+references__close(struct references *references)
+{
+	if (references->ring != NULL)
+		munmap((void *) references->ring, references->bytes);
+	references->ring = NULL;
+	references->overrun = false;
+	references->known_lsn = 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * refusal.c
+ *		Why the kernel does not let us look, and what to do about it.
+ *
+ * The kernel says no more than "operation not permitted"; what it may mean is
+ * found out beside it.  Nothing here decides what is tried: a right that seems
+ * to be missing is tried all the same, unless nothing could come of it.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/refusal.h"
+
+/* Numbers of capabilities. */
+#define SYS_ADMIN	21
+#define PERFMON		38
+#define BPF			39
+
+static bool
+has_capability(uint64_t set, int capability)
+{
+	return (set >> capability & 1) != 0;
+}
+
+/* Find out what may stand in the way. */
+void
+refusal__look(struct refusal_facts *facts)
+{
+	uint64_t	set = 0;
+	char		line[256];
+	FILE	   *file;
+
+	*facts = (struct refusal_facts)
+	{
+		.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
+		.has_tracefs = access("/sys/kernel/tracing/events", F_OK) == 0 ||
+		access("/sys/kernel/debug/tracing/events", F_OK) == 0,
+	};
+	file = fopen("/proc/self/status", "re");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, "CapEff:", 7) == 0)
+			set = strtoull(line + 7, NULL, 16);
+	if (file != NULL)
+		fclose(file);
+	facts->has_capabilities = has_capability(set, SYS_ADMIN) ||
+		(has_capability(set, BPF) && has_capability(set, PERFMON));
+
+	file = fopen("/sys/kernel/security/lockdown", "re");
+	if (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		facts->confidential = strstr(line, "[confidentiality]") != NULL;
+	if (file != NULL)
+		fclose(file);
+}
+
+/* Is there no need to try? */
+bool
+refusal__is_certain(const struct refusal_facts *facts)
+{
+	return !facts->has_btf || !facts->has_capabilities || facts->confidential;
+}
+
+/* Say why, and what to do; err is what the kernel answered, 0 if it was not asked. */
+void
+refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t size)
+{
+	if (!facts->has_btf)
+		snprintf(text, size, "the kernel has no BTF (/sys/kernel/btf/vmlinux); use one that is "
+				 "built with CONFIG_DEBUG_INFO_BTF, as those of distributions are");
+	else if (facts->confidential)
+		snprintf(text, size, "lockdown=confidentiality forbids programs that read kernel memory; "
+				 "boot with lockdown=integrity or without it");
+	else if (!facts->has_capabilities)
+		snprintf(text, size, "this process has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN; "
+				 "run it as root, or with those and CAP_SYS_PTRACE");
+	else if (err == -EPERM || err == -EACCES)
+		snprintf(text, size, "the kernel refuses BPF programs: %s; allow bpf(2) in the seccomp "
+				 "filter of the container, and look for lockdown=confidentiality in the kernel's log",
+				 strerror(-err));
+	else
+		snprintf(text, size, "%s; --verbose shows what the kernel says", strerror(-err));
+}

@@ -1,0 +1,24 @@
+/*
+ * refusal.h
+ *		Why the kernel does not let us look.
+ */
+#ifndef REDOAHEAD_PROBE_REFUSAL_H
+#define REDOAHEAD_PROBE_REFUSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What is known of the kernel and of our rights. */
+struct refusal_facts
+{
+	bool		has_btf;		/* the kernel tells its types */
+	bool		has_capabilities;	/* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
+	bool		has_tracefs;	/* tracepoints can be found by name */
+	bool		confidential;	/* lockdown=confidentiality */
+};
+
+void		refusal__look(struct refusal_facts *facts);
+void		refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t size);
+bool		refusal__is_certain(const struct refusal_facts *facts);
+
+#endif							/* REDOAHEAD_PROBE_REFUSAL_H */

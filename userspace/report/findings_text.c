@@ -1,0 +1,326 @@
+/*
+ * findings_text.c
+ *		What a trace found out, for people: tables of at most 80 columns.
+ *
+ * The JSON has all of it; here long tables are cut, and say so.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/findings.h"
+#include "report/histogram.h"
+
+/* Most rows of a table, and of the time line. */
+#define MAX_ROWS	20
+
+/* Room for the path of a relation, characters. */
+#define PATH_WIDTH	27
+
+/* A share in percent, or "-" where there is none. */
+static const char *
+percent(uint64_t part, uint64_t whole, char buffer[16])
+{
+	double		share = findings__share(part, whole);
+
+	if (share < 0)
+		return "-";
+	/* What is not all must not look like it. */
+	if (part < whole && share > 0.99995)
+		share = 0.9999;
+	snprintf(buffer, 16, "%.2f %%", 100 * share);
+	return buffer;
+}
+
+static double
+seconds(uint64_t ns)
+{
+	return (double) ns / 1e9;
+}
+
+/* What, of whom, how. */
+static void
+print_head(const struct findings *findings, FILE *file)
+{
+	const struct tally *tally = findings->tally;
+	size_t		column = 0;
+	char		item[64];
+
+	fprintf(file, "Recovery of \"%s\", PostgreSQL %d: %s\n", findings->pgdata, findings->major,
+			findings__outcome_name(findings->outcome));
+	fprintf(file, "traced for %.3f s%s; startup process %d; daemon", seconds(findings->elapsed_ns),
+			findings->from_start || findings->interval ? "" : ", from the middle on",
+			(int) findings->startup);
+	for (unsigned i = 0; i < findings->daemon_count; i++)
+		fprintf(file, " %d", (int) findings->daemons[i]);
+	fprintf(file, "%s\n", findings->daemon_count == 0 ? " none" : "");
+	if (tally->replay_lsn != 0)
+		fprintf(file, "redo at %X/%08X\n", (unsigned) (tally->replay_lsn >> 32),
+				(unsigned) tally->replay_lsn);
+	if (findings->interval)
+		return;
+	for (unsigned i = 0; i < findings->point_count; i++)
+	{
+		int			length = snprintf(item, sizeof(item), "%s %s%s", findings->points[i],
+									  findings->ways[i],
+									  i + 1 < findings->point_count ? ", " : "");
+
+		if (i == 0)
+			column = (size_t) fprintf(file, "seen by: ");
+		else if (column + (size_t) length > 79)
+			column = (size_t) fprintf(file, "\n         ") - 1;
+		column += (size_t) fprintf(file, "%s", item);
+	}
+	fputc('\n', file);
+}
+
+static void
+print_lost(const struct findings_lost *lost, FILE *file)
+{
+	if (lost->events > 0)
+		fprintf(file, "LOST: %" PRIu64 " events, because the ring buffer was full; the numbers "
+				"are too small.\n      Make it larger with --buffer.\n", lost->events);
+	if (lost->references > 0)
+		fprintf(file, "LOST: %" PRIu64 " references; some causes are unknown for that.\n",
+				lost->references);
+	if (lost->files > 0)
+		fprintf(file, "LOST: %" PRIu64 " blocks of too many files.\n", lost->files);
+	if (lost->blocks > 0)
+		fprintf(file, "LOST: what was known of %" PRIu64 " blocks, of too many.\n", lost->blocks);
+}
+
+/* The shares that count. */
+static void
+print_shares(const struct findings *findings, FILE *file)
+{
+	const struct tally *tally = findings->tally;
+	struct tally_prefetcher sum = tally__prefetched(tally);
+	uint64_t	timely = tally__read(tally, TALLY_TIMELY);
+	uint64_t	late = tally__read(tally, TALLY_LATE);
+	uint64_t	read = timely + late + tally__read(tally, TALLY_MISSED);
+	uint64_t	wasted = tally__wasted(&sum);
+	char		b[3][16];
+
+	fprintf(file, "\ncoverage %10s   late   %10s   timeliness %10s\n",
+			percent(timely + late, read, b[0]), percent(late, read, b[1]),
+			percent(timely, timely + late, b[2]));
+	fprintf(file, "accuracy %10s   wasted %10s\n", percent(sum.used, sum.used + wasted, b[0]),
+			percent(wasted, sum.prefetched, b[1]));
+}
+
+static void
+print_line(FILE *file, const char *indent, const char *name, uint64_t count, uint64_t whole)
+{
+	char		share[16];
+
+	if (count > 0)
+		fprintf(file, "%s%-*s %12" PRIu64 " %10s\n", indent, (int) (26 - strlen(indent)),
+				name, count, percent(count, whole, share));
+}
+
+/* What redo read, and how. */
+static void
+print_blocks(const struct findings *findings, FILE *file)
+{
+	const struct tally *tally = findings->tally;
+	uint64_t	read = tally__read(tally, TALLY_TIMELY) + tally__read(tally, TALLY_LATE) +
+		tally__read(tally, TALLY_MISSED);
+
+	fprintf(file, "\n%-26s %12s %10s %10s\n", "blocks that redo read", "blocks", "share", "waited s");
+	for (int class = 0; class < TALLY_CLASSES; class++)
+	{
+		char		share[16];
+
+		fprintf(file, "%-26s %12" PRIu64 " %10s %10.3f\n", tally__class_name(class),
+				tally__read(tally, class), percent(tally__read(tally, class), read, share),
+				seconds(tally->wait_ns[class]));
+		if (class == TALLY_MISSED)
+			for (int cause = 0; cause < TALLY_CAUSES; cause++)
+				print_line(file, "  ", tally__cause_name(cause), tally->missed[cause], read);
+		else
+			for (int source = 0; source < TALLY_SOURCES; source++)
+				print_line(file, "  by ", tally__source_name(source),
+						   tally->blocks[class][source], read);
+	}
+	fprintf(file, "%-26s %12" PRIu64 "\n", "all", read);
+	if (tally->wal_calls[TALLY_TIMELY] + tally->wal_calls[TALLY_LATE] +
+		tally->wal_calls[TALLY_MISSED] > 0)
+		fprintf(file, "WAL: %" PRIu64 " kB; reads: %" PRIu64 " timely, %" PRIu64 " late, %" PRIu64
+				" missed; waited %.3f s\n", tally->wal_bytes / 1024,
+				tally->wal_calls[TALLY_TIMELY], tally->wal_calls[TALLY_LATE],
+				tally->wal_calls[TALLY_MISSED], seconds(tally->wal_wait_ns));
+}
+
+/* Who read ahead, and what became of that. */
+static void
+print_prefetchers(const struct findings *findings, FILE *file)
+{
+	bool		head = false;
+
+	for (int source = 0; source < TALLY_PREFETCHERS; source++)
+	{
+		const struct tally_prefetcher *each = &findings->tally->prefetchers[source];
+
+		if (each->prefetched + each->used + tally__wasted(each) == 0)
+			continue;
+		if (!head)
+			fprintf(file, "\n%-10s %11s %11s %9s %9s %9s %9s\n", "prefetched", "blocks", "used",
+					"pending", "evicted", "dropped", "unread");
+		head = true;
+		fprintf(file, "%-10s %11" PRIu64 " %11" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+				" %9" PRIu64 "\n", tally__source_name(source), each->prefetched, each->used,
+				findings->pending[source], each->wasted[TALLY_WASTE_EVICTED],
+				each->wasted[TALLY_WASTE_DROPPED], each->wasted[TALLY_WASTE_UNREAD]);
+	}
+}
+
+static void
+print_row_head(FILE *file, const char *what)
+{
+	fprintf(file, "\n%-*s %9s %8s %7s %7s %9s %6s\n", PATH_WIDTH, what, "read", "timely",
+			"late", "missed", "waited s", "wasted");
+}
+
+/* One row of a table; of a name that is too long, its end. */
+static void
+print_row(FILE *file, const char *name, const struct tally_row *row)
+{
+	size_t		length = strlen(name);
+	char		timely[16];
+
+	if (length > PATH_WIDTH)
+		name += length - PATH_WIDTH;
+	fprintf(file, "%-*s %9" PRIu64 " %8s %7" PRIu64 " %7" PRIu64 " %9.3f %6" PRIu64 "\n",
+			PATH_WIDTH, name, tally__row_read(row),
+			percent(row->read[TALLY_TIMELY], tally__row_read(row), timely),
+			row->read[TALLY_LATE], row->read[TALLY_MISSED], seconds(row->wait_ns), row->wasted);
+}
+
+static void
+print_relations(const struct findings *findings, FILE *file)
+{
+	if (findings->row_count == 0)
+		return;
+	print_row_head(file, "relation");
+	for (uint32_t i = 0; i < findings->row_count && i < MAX_ROWS; i++)
+	{
+		char		name[RELPATH_BYTES + 16];
+
+		snprintf(name, sizeof(name), "%s%s", findings->rows[i].path,
+				 findings->rows[i].dropped ? " (gone)" : "");
+		print_row(file, name, &findings->rows[i].counts);
+	}
+	if (findings->row_count > MAX_ROWS)
+		fprintf(file, "and %u more; --json has them all\n", findings->row_count - MAX_ROWS);
+}
+
+static void
+print_forks(const struct findings *findings, FILE *file)
+{
+	struct tally_row forks[REDOAHEAD_FORK_COUNT + 1] = {0};
+
+	if (findings->row_count == 0)
+		return;
+	for (uint32_t i = 0; i < findings->row_count; i++)
+	{
+		const struct findings_row *row = &findings->rows[i];
+
+		tally__add_row(&forks[row->key.kind == REDOAHEAD_KIND_SLRU ?
+							  REDOAHEAD_FORK_COUNT : row->key.fork], &row->counts);
+	}
+	print_row_head(file, "fork");
+	for (uint8_t fork = 0; fork <= REDOAHEAD_FORK_COUNT; fork++)
+		if (tally__row_work(&forks[fork]) > 0)
+			print_row(file, fork == REDOAHEAD_FORK_COUNT ? "(SLRU)" : relpath__fork_name(fork),
+					  &forks[fork]);
+}
+
+static void
+print_rmgrs(const struct findings *findings, FILE *file)
+{
+	const struct tally *tally = findings->tally;
+	char		buffer[16];
+	bool		head = false;
+
+	for (unsigned rmid = 0; rmid < TALLY_RMGRS; rmid++)
+	{
+		if (tally__row_read(&tally->rmgrs[rmid]) == 0)
+			continue;
+		if (!head)
+			print_row_head(file, "resource manager");
+		head = true;
+		print_row(file, findings__rmgr_name(rmid, buffer), &tally->rmgrs[rmid]);
+	}
+	if (head && tally__row_read(&tally->no_rmgr) > 0)
+		print_row(file, "(none, or not known)", &tally->no_rmgr);
+}
+
+static void
+print_histograms(const struct findings *findings, FILE *file)
+{
+	const struct tally *tally = findings->tally;
+
+	histogram__print(file, "Read calls that found their blocks (timely)",
+					 tally->wait_slots[TALLY_TIMELY], TALLY_SLOTS);
+	histogram__print(file, "Read calls that waited for a block on its way (late)",
+					 tally->wait_slots[TALLY_LATE], TALLY_SLOTS);
+	histogram__print(file, "Read calls that had to read themselves (missed)",
+					 tally->wait_slots[TALLY_MISSED], TALLY_SLOTS);
+	histogram__print(file, "Reads of the devices, by all processes", tally->reads.slots,
+					 TALLY_SLOTS);
+}
+
+static void
+print_moments(const struct findings *findings, FILE *file)
+{
+	const struct tally *tally = findings->tally;
+	uint32_t	step = (tally->moment_count + MAX_ROWS - 1) / MAX_ROWS;
+
+	if (tally->moment_count == 0)
+		return;
+	fprintf(file, "\n%8s %18s %10s %8s %8s %10s %9s\n", "second", "redo at", "timely", "late",
+			"missed", "prefetched", "waited s");
+	for (uint32_t i = 0; i < tally->moment_count; i += step)
+	{
+		struct tally_moment sum = {0};
+		char		lsn[32] = "-";
+
+		for (uint32_t j = i; j < i + step && j < tally->moment_count; j++)
+		{
+			const struct tally_moment *moment = &tally->moments[j];
+
+			for (int class = 0; class < TALLY_CLASSES; class++)
+				sum.read[class] += moment->read[class];
+			sum.wait_ns += moment->wait_ns;
+			sum.prefetched += moment->prefetched;
+			if (moment->lsn != 0)
+				sum.lsn = moment->lsn;
+		}
+		if (sum.lsn != 0)
+			snprintf(lsn, sizeof(lsn), "%X/%08X", (unsigned) (sum.lsn >> 32), (unsigned) sum.lsn);
+		fprintf(file, "%8.1f %18s %10" PRIu64 " %8" PRIu64 " %8" PRIu64 " %10" PRIu64 " %9.3f\n",
+				seconds(i * tally->moment_ns), lsn, sum.read[TALLY_TIMELY], sum.read[TALLY_LATE],
+				sum.read[TALLY_MISSED], sum.prefetched, seconds(sum.wait_ns));
+	}
+}
+
+/* Print all; of an interval, the numbers without the tables. */
+int
+findings__text(const struct findings *findings, FILE *file)
+{
+	print_head(findings, file);
+	print_lost(&findings->lost, file);
+	print_shares(findings, file);
+	print_blocks(findings, file);
+	print_prefetchers(findings, file);
+	if (!findings->interval)
+	{
+		print_relations(findings, file);
+		print_forks(findings, file);
+		print_rmgrs(findings, file);
+		print_histograms(findings, file);
+		print_moments(findings, file);
+	}
+	fputc('\n', file);
+	return fflush(file) != 0 ? -errno : 0;
+}

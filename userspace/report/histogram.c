@@ -1,0 +1,50 @@
+/*
+ * histogram.c
+ *		Times as a histogram of powers of two, in the form that bcc's tools have
+ *		made familiar.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/histogram.h"
+
+/* Length of the longest bar, characters. */
+#define BAR		40
+
+/*
+ * Print a histogram whose slot n counts 2^n to 2^(n+1) - 1 ns.  Empty slots at
+ * both ends are left out; of nothing, nothing is printed.
+ */
+void
+histogram__print(FILE *file, const char *title, const uint64_t *slots, unsigned slot_count)
+{
+	static const char stars[BAR + 1] = "****************************************";
+	unsigned	first = 0;
+	unsigned	last = 0;
+	uint64_t	most = 0;
+
+	for (unsigned i = 0; i < slot_count; i++)
+	{
+		if (slots[i] == 0)
+			continue;
+		if (most == 0)
+			first = i;
+		last = i;
+		if (slots[i] > most)
+			most = slots[i];
+	}
+	if (most == 0)
+		return;
+
+	fprintf(file, "\n%s\n     nsecs                   : count    distribution\n", title);
+	for (unsigned i = first; i <= last; i++)
+	{
+		uint64_t	from = i == 0 ? 0 : UINT64_C(1) << i;
+		int			bar = (int) ((double) slots[i] / (double) most * BAR);
+
+		if (slots[i] > 0 && bar == 0)
+			bar = 1;
+		fprintf(file, "%12" PRIu64 " -> %-12" PRIu64 ": %-8" PRIu64 " |%-*.*s|\n", from,
+				(UINT64_C(2) << i) - 1, slots[i], BAR, bar, stars);
+	}
+}
