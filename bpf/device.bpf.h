@@ -2,7 +2,9 @@
  * device.bpf.h
  *		Requests that the devices below the data directory complete, by latency.
  *
- * Of all processes: a device that is busy for others makes redo wait, too.
+ * Latency is what the device takes, from issue to completion; where only the
+ * completion is seen, from when the kernel made the request, which may have
+ * waited in a queue.  Of all processes: a device that is busy for others makes redo wait, too.
  */
 #ifndef REDOAHEAD_BPF_DEVICE_H
 #define REDOAHEAD_BPF_DEVICE_H
@@ -31,7 +33,7 @@ struct
 /* When requests were handed to their devices, ns. */
 struct
 {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_REQUESTS);
 	__type(key, __u64);
 	__type(value, __u64);

@@ -37,7 +37,6 @@ enum
 enum bpf_map_type
 {
 	BPF_MAP_TYPE_HASH = 1,
-	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27
 };
 

@@ -97,11 +97,46 @@ test_invalid(void **state)
 	expect_invalid(REL(.block = UINT32_MAX), INVALID_BLOCK);
 }
 
+/* Every path that is made can be understood again, and nothing else can. */
+static void
+test_back(void **state)
+{
+	static const char *const paths[] = {
+		"base/5/16384", "base/5/16384.1", "base/5/16384_fsm", "base/5/16384_vm.1",
+		"base/5/16384_init", "global/1262", "global/1262_vm",
+		"pg_tblspc/16385/PG_18_202506291/5/16386_fsm.2", "pg_xact/00FF",
+		"pg_multixact/offsets/0001", "pg_multixact/members/12345", "pg_commit_ts/0000",
+		"pg_wal/0000000A00000001000000FF",
+	};
+	static const char *const others[] = {
+		"", "base", "base/", "base/5", "base/5/", "base/5/PG_VERSION", "base/5/16384x",
+		"base/5/16384_fsmx", "base/5/16384.", "base/5/16384.x", "base/x/16384", "base/5/0",
+		"base/5/4294967296", "base/5/-1", "global/pg_control", "pg_xact/", "pg_xact/xyz",
+		"pg_xact", "pg_tblspc/16385/5/16386", "pg_tblspc/16385/PG_18_202506291/16386",
+		"pg_wal/archive_status", "pg_wal/0000000A00000001000000FG", "pg_wal/00000001.history",
+		"usr/lib/libc.so",
+	};
+	struct relpath_key key;
+	char		got[RELPATH_BYTES];
+
+	(void) state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+	{
+		assert_int_equal(relpath__parse(paths[i], &key), 0);
+		relpath__format(&key, &layout, got);
+		assert_string_equal(got, paths[i]);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (relpath__parse(others[i], &key) == 0)
+			fail_msg("\"%s\" counts as a file of blocks", others[i]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_back),
 		cmocka_unit_test(test_longest_path_fits),
 		cmocka_unit_test(test_invalid),
 	};

@@ -69,6 +69,7 @@ struct tracer
 	pid_t		seen[FINDINGS_DAEMONS]; /* that have run in the course */
 	unsigned	seen_count;		/* how many */
 	bool		daemon_refused; /* we may not know about another one, said so */
+	bool		references_seen;	/* what the daemon is asked for could be read along */
 	uint64_t	daemon_us;		/* when they were looked for last, us */
 	uint64_t	attached_us;	/* when the probes were attached, us */
 	bool		from_start;		/* before the startup process began */
@@ -150,6 +151,7 @@ look_for_daemons(struct tracer *tracer, uint64_t now_us)
 										   tracer->daemon_count) : -ENOTSUP;
 	else
 		references__close(&tracer->references);
+	tracer->references_seen |= result > 0;
 	if (result > 0)
 		tracer->classify.engine = CLASSIFY_ENGINE_FOLLOWED;
 	else if (result < 0 || tracer->daemon_refused)
@@ -303,6 +305,8 @@ report(struct tracer *tracer, const struct tally *tally, bool interval,
 		findings.points[point] = attach__point_name(point);
 		findings.ways[point] = probe__way(tracer->probe, point);
 	}
+	if (!tracer->references_seen)
+		findings.ways[ATTACH_REFERENCES] = "none";
 	rows = make_rows(tracer, tally, &findings.row_count);
 	findings.rows = rows;
 	err = config->json ? findings__json(&findings, config->output) :
@@ -351,13 +355,17 @@ needs_recovery(const struct tracer *tracer)
 static int
 meet_server(struct tracer *tracer, pid_t postmaster)
 {
-	int			err = probe__attach(tracer->probe);
+	int			err;
 
-	if (err < 0)
-		return err;
-	tracer->attached_us = clock__now_us();
+	if (!probe__is_attached(tracer->probe))
+	{
+		err = probe__attach(tracer->probe);
+		if (err < 0)
+			return err;
+		tracer->attached_us = clock__now_us();
+	}
 	probe__await(tracer->probe, postmaster);
-	look_for_daemons(tracer, tracer->attached_us);
+	look_for_daemons(tracer, clock__now_us());
 	return 0;
 }
 

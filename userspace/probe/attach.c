@@ -62,8 +62,8 @@ static const struct point points[ATTACH_POINT_COUNT] = {
 			{"sync_ra", {"miss_btf"}},
 	}},
 	[ATTACH_DEVICE] = {"device", {
-			{"complete", {"complete_btf"}},
 			{"issue", {"issue_btf", "complete_issued_btf"}},
+			{"complete", {"complete_btf"}},
 			{"raw_tp", {"complete_raw"}},
 			{"none", {NULL}},
 	}},
@@ -245,7 +245,8 @@ refuse(struct attach *attach, enum attach_point point, int err)
 	{
 		log_error("%s cannot be observed by %s: %s; %s", points[point].name, way, strerror(-err),
 				  strcmp(way, "tp") == 0 && err == -ENOENT ?
-				  "mount tracefs at /sys/kernel/tracing" : "leave the choice to the program");
+				  "mount tracefs at /sys/kernel/tracing" :
+				  "--verbose shows what the kernel says");
 		return false;
 	}
 	attach->chosen[point]++;
@@ -274,6 +275,9 @@ find_refused(struct attach *attach, int err)
 		if (!refuse(attach, point, alone))
 			return alone;
 	}
+	if (!found)
+		log_error("the probes cannot be loaded together: %s; give this process more memory",
+				  strerror(-err));
 	return found ? 1 : err;
 }
 
@@ -398,8 +402,12 @@ attach__open(struct attach **result, const struct attach_choice *forced,
 		err = attach__attach(attach);
 	if (err < 0)
 	{
-		refusal__explain(&facts, err, reason, sizeof(reason));
-		log_error("recovery cannot be traced: %s", reason);
+		/* What was refused has been said; only this does not tell why. */
+		if (err == -EPERM || err == -EACCES)
+		{
+			refusal__explain(&facts, err, reason, sizeof(reason));
+			log_error("recovery cannot be traced: %s", reason);
+		}
 		attach__close(attach);
 		return err;
 	}

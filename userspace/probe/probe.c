@@ -86,14 +86,12 @@ probe__close(struct probe *probe)
 	free(probe);
 }
 
-/* Let the programs run.  They follow nobody before they are told whom. */
+/* Let the programs run, which do not yet.  They follow nobody before they are told whom. */
 int
 probe__attach(struct probe *probe)
 {
 	int			err;
 
-	if (probe->attached)
-		return 0;
 	err = attach__attach(probe->attach);
 	if (err < 0)
 		return err;
@@ -118,6 +116,13 @@ probe__detach(struct probe *probe)
 	if (probe->attached)
 		attach__detach(probe->attach);
 	probe->attached = false;
+}
+
+/* Do the programs run? */
+bool
+probe__is_attached(const struct probe *probe)
+{
+	return probe->attached;
 }
 
 /* Follow whatever children a postmaster has, until the startup process is known. */

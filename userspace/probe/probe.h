@@ -6,6 +6,7 @@
 #define REDOAHEAD_PROBE_PROBE_H
 
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +33,7 @@ int			probe__open(struct probe **probe, const struct attach_choice *forced,
 void		probe__close(struct probe *probe);
 int			probe__attach(struct probe *probe);
 void		probe__detach(struct probe *probe);
+bool		probe__is_attached(const struct probe *probe);
 void		probe__await(struct probe *probe, pid_t postmaster);
 void		probe__follow(struct probe *probe, pid_t startup);
 void		probe__follow_daemons(struct probe *probe, const pid_t *daemons, unsigned count);

@@ -61,14 +61,14 @@ print_head(const struct findings *findings, FILE *file)
 		return;
 	for (unsigned i = 0; i < findings->point_count; i++)
 	{
-		int			length = snprintf(item, sizeof(item), "%s %s%s", findings->points[i],
+		int			length = snprintf(item, sizeof(item), " %s %s%s", findings->points[i],
 									  findings->ways[i],
-									  i + 1 < findings->point_count ? ", " : "");
+									  i + 1 < findings->point_count ? "," : "");
 
 		if (i == 0)
-			column = (size_t) fprintf(file, "seen by: ");
-		else if (column + (size_t) length > 79)
-			column = (size_t) fprintf(file, "\n         ") - 1;
+			column = (size_t) fprintf(file, "seen by:");
+		else if (column + (size_t) length > 80)
+			column = (size_t) fprintf(file, "\n        ") - 1;
 		column += (size_t) fprintf(file, "%s", item);
 	}
 	fputc('\n', file);

@@ -1,0 +1,467 @@
+/*
+ * test_classify.c
+ *		Which class, source and cause a block gets from what was seen of it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probe/classify.h"
+
+#define STARTUP		4711		/* process id of the startup process */
+#define HEAP		1			/* the kernel's number of base/5/16384 */
+#define WAL			2			/* of a WAL segment */
+#define XACT		3			/* of pg_xact/0000 */
+#define OTHER		4			/* of a file that is none of the cluster */
+
+static struct files *files;
+static struct classify classify;
+static struct tally tally;
+
+/* The kernel meets a file. */
+static void
+meet(uint32_t number, const char *name, const char *directory, const char *above)
+{
+	struct trace_file event = {.type = TRACE_EVENT_FILE,.named = 1,.file = number};
+
+	strcpy(event.names[0], name);
+	strcpy(event.names[1], directory);
+	strcpy(event.names[2], above);
+	classify__event(&classify, &event, sizeof(event));
+}
+
+static int
+begin(void **state)
+{
+	(void) state;
+	memset(&tally, 0, sizeof(tally));
+	assert_int_equal(files__create(&files, "/nonexistent"), 0);
+	assert_int_equal(classify__create(&classify, files, 8192, 1024), 0);
+	classify.tally = &tally;
+	classify.startup = STARTUP;
+	classify.engine = CLASSIFY_ENGINE_FOLLOWED;
+	classify.references_complete = true;
+	tally__begin(&tally, 1000);
+	meet(HEAP, "16384", "5", "base");
+	meet(WAL, "000000010000000000000001", "elsewhere", "mnt");
+	meet(XACT, "0000", "pg_xact", "data");
+	meet(OTHER, "pg_control.old", "lib", "usr");
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void) state;
+	classify__destroy(&classify);
+	files__destroy(files);
+	tally__destroy(&tally);
+	return 0;
+}
+
+static void
+pages(uint8_t type, uint8_t who, uint32_t file, uint32_t block, uint32_t blocks)
+{
+	struct trace_pages event = {.type = type,.who = who,.file = file,.block = block,.blocks = blocks};
+
+	classify__event(&classify, &event, sizeof(event));
+}
+
+static void
+inserted(uint8_t who, uint32_t block)
+{
+	pages(TRACE_EVENT_INSERT, who, HEAP, block, 1);
+}
+
+static void
+deleted(uint8_t who, uint32_t block)
+{
+	pages(TRACE_EVENT_DELETE, who, HEAP, block, 1);
+}
+
+/* Redo reads bytes from a block on. */
+static void
+read_from(uint32_t file, uint32_t block, uint32_t bytes, uint64_t missed, uint8_t flags)
+{
+	struct trace_read event = {
+		.type = TRACE_EVENT_READ,.flags = flags,.file = file,.block = block,.bytes = bytes,
+		.pid = STARTUP,.missed = missed,.at_ns = 2000,.wait_ns = 300,.rmid = 10,.lsn = 0x1234,
+	};
+
+	classify__event(&classify, &event, sizeof(event));
+}
+
+static void
+found(uint32_t block)
+{
+	read_from(HEAP, block, 8192, 0, 0);
+}
+
+static void
+waited(uint32_t block)
+{
+	read_from(HEAP, block, 8192, 0, TRACE_READ_SLEPT);
+}
+
+static void
+missed(uint32_t block)
+{
+	read_from(HEAP, block, 8192, 1, TRACE_READ_SLEPT);
+}
+
+static void
+named(uint32_t block)
+{
+	struct relpath_key key;
+
+	assert_int_equal(relpath__parse("base/5/16384", &key), 0);
+	classify__reference(&classify, &key, block);
+}
+
+static void
+expect_classes(uint64_t timely, uint64_t late, uint64_t miss)
+{
+	assert_int_equal(tally__read(&tally, TALLY_TIMELY), timely);
+	assert_int_equal(tally__read(&tally, TALLY_LATE), late);
+	assert_int_equal(tally__read(&tally, TALLY_MISSED), miss);
+}
+
+/* The one block that was missed must have this cause. */
+static void
+expect_cause(enum tally_cause cause)
+{
+	for (int i = 0; i < TALLY_CAUSES; i++)
+		assert_int_equal(tally.missed[i], i == (int) cause);
+}
+
+/* Lost otherwise: that a block which came in time is told from one that redo waited for. */
+static void
+test_classes(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_DAEMON, 1);
+	found(1);
+	inserted(TRACE_WHO_DAEMON, 2);
+	waited(2);
+	missed(3);
+	expect_classes(1, 1, 1);
+	assert_int_equal(tally.blocks[TALLY_TIMELY][TALLY_DAEMON], 1);
+	assert_int_equal(tally.blocks[TALLY_LATE][TALLY_DAEMON], 1);
+	assert_int_equal(tally.prefetchers[TALLY_DAEMON].used, 2);
+	assert_int_equal(tally.wait_ns[TALLY_LATE], 300);
+	assert_int_equal(tally.calls[TALLY_MISSED], 1);
+	assert_int_equal(tally.bytes, 3 * 8192);
+}
+
+/* Lost otherwise: who deserves the credit, the daemon, the server, or nobody. */
+static void
+test_sources(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_SERVER, 1);
+	inserted(TRACE_WHO_READAHEAD, 2);
+	found(1);
+	found(2);
+	found(3);
+	found(1);					/* left shared buffers, and is read again */
+	assert_int_equal(tally.blocks[TALLY_TIMELY][TALLY_SERVER], 1);
+	assert_int_equal(tally.blocks[TALLY_TIMELY][TALLY_READAHEAD], 1);
+	assert_int_equal(tally.blocks[TALLY_TIMELY][TALLY_CACHED], 2);
+	/* Readahead by the kernel is not ours, for better or worse. */
+	assert_int_equal(tally__prefetched(&tally).prefetched, 1);
+}
+
+/* Lost otherwise: that a block of two pages counts once. */
+static void
+test_pages_of_a_block(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_DAEMON, 1);
+	inserted(TRACE_WHO_DAEMON, 1);
+	assert_int_equal(tally.prefetchers[TALLY_DAEMON].prefetched, 1);
+	assert_int_equal(classify.pending[TALLY_DAEMON], 1);
+	deleted(TRACE_WHO_OTHER, 1);
+	deleted(TRACE_WHO_OTHER, 1);
+	assert_int_equal(tally__wasted(&tally.prefetchers[TALLY_DAEMON]), 1);
+	assert_int_equal(classify.pending[TALLY_DAEMON], 0);
+	pages(TRACE_EVENT_INSERT, TRACE_WHO_DAEMON, HEAP, 8, 4);	/* a large folio */
+	assert_int_equal(classify.pending[TALLY_DAEMON], 4);
+}
+
+/* Lost otherwise: what became of blocks that redo never read. */
+static void
+test_waste(void **state)
+{
+	const struct tally_prefetcher *daemon = &tally.prefetchers[TALLY_DAEMON];
+
+	(void) state;
+	for (uint32_t block = 1; block <= 4; block++)
+		inserted(TRACE_WHO_DAEMON, block);
+	deleted(TRACE_WHO_OTHER, 1);
+	deleted(TRACE_WHO_STARTUP, 2);
+	found(3);
+	deleted(TRACE_WHO_OTHER, 3);	/* after use: no waste */
+	deleted(TRACE_WHO_OTHER, 99);	/* not ours */
+	assert_int_equal(classify.pending[TALLY_DAEMON], 1);
+	classify__end(&classify);
+	assert_int_equal(daemon->prefetched, 4);
+	assert_int_equal(daemon->used, 1);
+	assert_int_equal(daemon->wasted[TALLY_WASTE_EVICTED], 1);
+	assert_int_equal(daemon->wasted[TALLY_WASTE_DROPPED], 1);
+	assert_int_equal(daemon->wasted[TALLY_WASTE_UNREAD], 1);
+	assert_int_equal(classify.pending[TALLY_DAEMON], 0);
+	assert_int_equal(tally.rows[0].wasted, 3);
+}
+
+/* Lost otherwise: which part of the whole is to be mended. */
+static void
+test_cause_not_referenced(void **state)
+{
+	(void) state;
+	missed(1);
+	expect_cause(TALLY_NOT_REFERENCED);
+}
+
+static void
+test_cause_beyond_window(void **state)
+{
+	(void) state;
+	named(1);
+	missed(1);
+	expect_cause(TALLY_BEYOND_WINDOW);
+}
+
+static void
+test_cause_filtered(void **state)
+{
+	(void) state;
+	found(1);
+	missed(1);
+	expect_cause(TALLY_FILTERED);
+}
+
+static void
+test_cause_evicted(void **state)
+{
+	(void) state;
+	named(1);
+	inserted(TRACE_WHO_DAEMON, 1);
+	deleted(TRACE_WHO_OTHER, 1);
+	missed(1);
+	expect_cause(TALLY_EVICTED);
+}
+
+/* An eviction that was not seen must have been: the block was there, and is not. */
+static void
+test_cause_evicted_unseen(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_DAEMON, 1);
+	missed(1);
+	expect_cause(TALLY_EVICTED);
+	assert_int_equal(tally.prefetchers[TALLY_DAEMON].used, 0);
+	assert_int_equal(tally__wasted(&tally.prefetchers[TALLY_DAEMON]), 1);
+}
+
+static void
+test_cause_engine_down(void **state)
+{
+	(void) state;
+	classify.engine = CLASSIFY_ENGINE_DOWN;
+	missed(1);
+	expect_cause(TALLY_ENGINE_DOWN);
+}
+
+/* Lost otherwise: that no cause is invented where none can be known. */
+static void
+test_cause_unknown(void **state)
+{
+	(void) state;
+	classify.references_complete = false;
+	missed(1);
+	expect_cause(TALLY_UNKNOWN);
+	classify.engine = CLASSIFY_ENGINE_UNKNOWN;
+	classify.references_complete = true;
+	missed(2);
+	assert_int_equal(tally.missed[TALLY_UNKNOWN], 2);
+}
+
+/* A block that was evicted and read ahead once more is in time again. */
+static void
+test_again_after_eviction(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_DAEMON, 1);
+	deleted(TRACE_WHO_OTHER, 1);
+	inserted(TRACE_WHO_DAEMON, 1);
+	found(1);
+	expect_classes(1, 0, 0);
+	assert_int_equal(tally.prefetchers[TALLY_DAEMON].prefetched, 2);
+	assert_int_equal(tally.prefetchers[TALLY_DAEMON].used, 1);
+	assert_int_equal(tally__wasted(&tally.prefetchers[TALLY_DAEMON]), 1);
+}
+
+/* Lost otherwise: a call for several blocks, of which only some were there. */
+static void
+test_several_blocks(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_DAEMON, 10);
+	read_from(HEAP, 10, 3 * 8192, 0x6, TRACE_READ_SLEPT);
+	expect_classes(1, 0, 2);
+	assert_int_equal(tally.calls[TALLY_MISSED], 1);
+	assert_int_equal(tally.calls[TALLY_TIMELY], 0);
+	read_from(HEAP, 100, 70 * 8192, 0, 0);	/* more than the event has bits */
+	expect_classes(71, 0, 2);
+}
+
+/* Lost otherwise: WAL counts as blocks, or is not told at all. */
+static void
+test_wal(void **state)
+{
+	(void) state;
+	read_from(WAL, 0, 8192, 0, 0);
+	read_from(WAL, 1, 8192, 0, TRACE_READ_SLEPT);
+	read_from(WAL, 2, 8192, 1, TRACE_READ_SLEPT);
+	pages(TRACE_EVENT_INSERT, TRACE_WHO_DAEMON, WAL, 3, 1);
+	expect_classes(0, 0, 0);
+	assert_int_equal(tally.wal_calls[TALLY_TIMELY], 1);
+	assert_int_equal(tally.wal_calls[TALLY_LATE], 1);
+	assert_int_equal(tally.wal_calls[TALLY_MISSED], 1);
+	assert_int_equal(tally.wal_bytes, 3 * 8192);
+	assert_int_equal(tally__prefetched(&tally).prefetched, 0);
+}
+
+/* Lost otherwise: rows by relation, SLRU and resource manager. */
+static void
+test_rows(void **state)
+{
+	char		path[RELPATH_BYTES];
+
+	(void) state;
+	read_from(HEAP, 1, 8192, 0, TRACE_READ_RECORD);
+	read_from(XACT, 0, 8192, 1, 0);
+	assert_int_equal(files__rows(files), 2);
+	files__row_path(files, 0, path);
+	assert_string_equal(path, "base/5/16384");
+	files__row_path(files, 1, path);
+	assert_string_equal(path, "pg_xact");
+	assert_int_equal(tally.rows[0].read[TALLY_TIMELY], 1);
+	assert_int_equal(tally.rows[1].read[TALLY_MISSED], 1);
+	assert_int_equal(tally.rmgrs[10].read[TALLY_TIMELY], 1);
+	assert_int_equal(tally.no_rmgr.read[TALLY_MISSED], 1);
+	assert_int_equal(tally.replay_lsn, 0x1234);
+}
+
+/* Lost otherwise: what other processes do, or nonsense, gets into the numbers. */
+static void
+test_strangers(void **state)
+{
+	struct trace_read event = {.type = TRACE_EVENT_READ,.file = HEAP,.bytes = 8192,.pid = STARTUP + 1};
+	uint8_t		nonsense[3] = {TRACE_EVENT_READ, 0, 0};
+
+	(void) state;
+	classify__event(&classify, &event, sizeof(event));
+	classify__event(&classify, nonsense, sizeof(nonsense));
+	classify__event(&classify, nonsense, 0);
+	read_from(OTHER, 0, 8192, 0, 0);
+	read_from(77, 0, 8192, 0, 0);	/* a file that was lost */
+	pages(TRACE_EVENT_INSERT, 200, HEAP, 1, 1);
+	pages(TRACE_EVENT_INSERT, TRACE_WHO_DAEMON, OTHER, 1, 1);
+	expect_classes(0, 0, 0);
+	assert_int_equal(tally__prefetched(&tally).prefetched, 0);
+}
+
+/* Lost otherwise: a trace's memory, which must not grow without bound. */
+static void
+test_bounded_memory(void **state)
+{
+	(void) state;
+	for (uint32_t block = 0; block < 10000; block++)
+		named(block);
+	assert_int_equal(classify.blocks.slot_count, 1024);
+	assert_true(classify.blocks.forgotten > 0);
+	/* What is in the page cache is worth more than what was only named. */
+	inserted(TRACE_WHO_DAEMON, 20000);
+	for (uint32_t block = 10000; block < 12000; block++)
+		named(block);
+	found(20000);
+	assert_int_equal(tally.blocks[TALLY_TIMELY][TALLY_DAEMON], 1);
+	/* Full of what must be kept: the rest is counted. */
+	for (uint32_t block = 0; block < 2000; block++)
+		inserted(TRACE_WHO_DAEMON, block);
+	assert_true(classify.pending[TALLY_DAEMON] < 1024);
+}
+
+/* Lost otherwise: the report of an interval, and the sum of all. */
+static void
+test_intervals(void **state)
+{
+	struct tally total = {0};
+
+	(void) state;
+	tally__begin(&total, 1000);
+	inserted(TRACE_WHO_DAEMON, 1);
+	assert_int_equal(tally__merge(&total, &tally), 0);
+	tally__begin(&tally, 5000);
+	assert_int_equal(tally__prefetched(&tally).prefetched, 0);
+	found(1);
+	assert_int_equal(tally__prefetched(&tally).used, 1);
+	assert_int_equal(tally__merge(&total, &tally), 0);
+	assert_int_equal(tally__prefetched(&total).prefetched, 1);
+	assert_int_equal(tally__prefetched(&total).used, 1);
+	assert_int_equal(tally__read(&total, TALLY_TIMELY), 1);
+	assert_int_equal(total.rows[0].read[TALLY_TIMELY], 1);
+	assert_int_equal(total.moments[0].read[TALLY_TIMELY], 1);
+	tally__destroy(&total);
+}
+
+/* Lost otherwise: the time line of a long recovery. */
+static void
+test_long_time_line(void **state)
+{
+	uint64_t	sum = 0;
+
+	(void) state;
+	for (uint64_t second = 0; second < 3600; second++)
+		tally__moment(&tally, 1000 + second * 1000000000)->prefetched++;
+	assert_true(tally.moment_count <= TALLY_MOMENTS);
+	assert_true(tally.moment_count * tally.moment_ns >= UINT64_C(3600) * 1000000000);
+	for (uint32_t i = 0; i < tally.moment_count; i++)
+		sum += tally.moments[i].prefetched;
+	assert_int_equal(sum, 3600);
+}
+
+#define CASE(test)	cmocka_unit_test_setup_teardown(test, begin, end)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_classes),
+		CASE(test_sources),
+		CASE(test_pages_of_a_block),
+		CASE(test_waste),
+		CASE(test_cause_not_referenced),
+		CASE(test_cause_beyond_window),
+		CASE(test_cause_filtered),
+		CASE(test_cause_evicted),
+		CASE(test_cause_evicted_unseen),
+		CASE(test_cause_engine_down),
+		CASE(test_cause_unknown),
+		CASE(test_again_after_eviction),
+		CASE(test_several_blocks),
+		CASE(test_wal),
+		CASE(test_rows),
+		CASE(test_strangers),
+		CASE(test_bounded_memory),
+		CASE(test_intervals),
+		CASE(test_long_time_line),
+	};
+
+	return cmocka_run_group_tests_name("classify", tests, NULL, NULL);
+}
