@@ -25,17 +25,59 @@ kind_of_call(__s64 number)
 	return number == nr_fadvise64 ? CALL_FADVISE : CALL_NONE;
 }
 
-/* The open file behind a descriptor of this process. */
-static __always_inline struct file *
-file_of(struct task_struct *task, __u64 fd)
+/*
+ * Which file a descriptor is: to find that out takes most of the time that this
+ * program takes, and it stays so until the process closes the descriptor.
+ */
+#define REMEMBERED	65536		/* descriptors; a power of two */
+
+struct remembered
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **slots = BPF_CORE_READ(table, fd);
+	__u32		pid;			/* of the process */
+	__u32		file;			/* number that the file has for user space */
+};
+
+static struct remembered remembered[REMEMBERED] = {0};
+
+/* The inode of the file behind a descriptor of this process, NULL if there is none. */
+static __always_inline const struct inode *
+inode_of(struct task_struct *task, __u64 fd)
+{
+	struct fdtable *table = task->files->fdt;
+	struct file **slots = table->fd;
 	struct file *file = NULL;
 
-	if (fd < BPF_CORE_READ(table, max_fds))
-		bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
-	return file;
+	if (fd >= table->max_fds ||
+		bpf_probe_read_kernel(&file, sizeof(file), slots + fd) != 0 || file == NULL)
+		return NULL;
+	return BPF_CORE_READ(file, f_inode);
+}
+
+/* The number of the file of the present call, 0 if it cannot be told. */
+static __always_inline __u32
+file_of_call(struct task_struct *task)
+{
+	struct remembered *known = &remembered[current_call.fd & (REMEMBERED - 1)];
+	const struct inode *inode;
+	struct trace_file_key key;
+
+	if (known->pid == current_call.pid && known->file != 0 && current_call.fd < REMEMBERED)
+		return known->file;
+	inode = inode_of(task, current_call.fd);
+	if (inode == NULL)
+		return 0;
+	make_key(&key, inode, false);
+	known->pid = current_call.pid;
+	known->file = number_file(&key, inode);
+	return known->file;
+}
+
+/* A descriptor is closed. */
+static __always_inline int
+call_closes(__u64 fd)
+{
+	remembered[fd & (REMEMBERED - 1)].file = 0;
+	return 0;
 }
 
 /* A system call that may count begins. */
@@ -43,31 +85,21 @@ static __always_inline int
 call_begins(__s64 number, const struct arguments *arguments)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	enum call	call = kind_of_call(number);
-	struct inode *inode;
-	struct file *file;
 
-	current_call.pid = 0;
-	current_call.call = call;
-	current_call.missed = 0;
-	if (call == CALL_READ)
-	{
-		file = file_of(task, arguments->fd);
-		if (file == NULL)
-			return 0;
-		inode = BPF_CORE_READ(file, f_inode);
-		make_key(&current_call.key, inode, false);
-		current_call.file = number_file(&current_call.key, inode);
-		if (current_call.file == 0)
-			return 0;
-		current_call.block = arguments->offset >> block_shift;
-		current_call.blocks = number == nr_pread64 ?
-			((arguments->offset + arguments->bytes - 1) >> block_shift) -
-			(arguments->offset >> block_shift) + 1 : TRACE_READ_BLOCKS;
-		current_call.sleeps = task->nvcsw;
-		current_call.begin_ns = bpf_ktime_get_ns();
-	}
+	if (number == nr_close)
+		return call_closes(arguments->fd);
+	current_call.call = kind_of_call(number);
 	current_call.pid = bpf_get_current_pid_tgid();
+	if (current_call.call != CALL_READ)
+		return 0;
+	current_call.fd = arguments->fd;
+	current_call.missed = 0;
+	current_call.block = arguments->offset >> block_shift;
+	current_call.blocks = number == nr_pread64 ?
+		((arguments->offset + arguments->bytes - 1) >> block_shift) -
+		(arguments->offset >> block_shift) + 1 : TRACE_READ_BLOCKS;
+	current_call.sleeps = task->nvcsw;
+	current_call.begin_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -76,16 +108,19 @@ static __always_inline int
 call_ends(__s64 result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct trace_read *event;
+	__u32		pid = bpf_get_current_pid_tgid();
 	bool		read = current_call.call == CALL_READ;
+	struct trace_read *event;
 	__u64		now_ns;
+	__u32		file;
 
-	if (current_call.pid == 0 || current_call.pid != (__u32) bpf_get_current_pid_tgid())
-		return 0;
-	current_call.pid = 0;
-	if (!read || result <= 0)
+	if (current_call.pid != pid)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
+	file = read && result > 0 ? file_of_call(task) : 0;
+	current_call.pid = 0;
+	if (file == 0)
+		return 0;
 	event = reserve_event(sizeof(*event));
 	if (event == NULL)
 		return 0;
@@ -93,10 +128,10 @@ call_ends(__s64 result)
 	event->flags = task->nvcsw != current_call.sleeps ? TRACE_READ_SLEPT : 0;
 	event->rmid = 0;
 	event->reserved = 0;
-	event->file = current_call.file;
+	event->file = file;
 	event->block = current_call.block;
 	event->bytes = result;
-	event->pid = bpf_get_current_pid_tgid();
+	event->pid = pid;
 	event->reserved2 = 0;
 	event->missed = current_call.missed;
 	event->at_ns = now_ns;

@@ -21,14 +21,8 @@
 struct trace_device device_reads = {0};
 struct trace_device device_writes = {0};
 
-/* Whole disks to follow: the kernel's device number, 12 and 20 bits. */
-struct
-{
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
-	__type(key, __u32);
-	__type(value, __u8);
-}			disks SEC(".maps");
+/* Whole disks to follow: the kernel's device number, 12 and 20 bits; the first 0 ends them. */
+volatile __u32 disks[TRACE_DISKS] = {0};
 
 /* When requests were handed to their devices, ns. */
 struct
@@ -62,7 +56,10 @@ is_followed(const void *request, const bool trusted)
 	if (disk == NULL)
 		return false;
 	number = (__u32) FIELD(trusted, disk, major) << 20 | FIELD(trusted, disk, first_minor);
-	return bpf_map_lookup_elem(&disks, &number) != NULL;
+	for (int i = 0; i < TRACE_DISKS && disks[i] != 0; i++)
+		if (disks[i] == number)
+			return true;
+	return false;
 }
 
 static __always_inline __u32

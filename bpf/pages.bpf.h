@@ -63,7 +63,10 @@ piece_of(struct piece *piece, const void *folio, const bool trusted)
 	}
 
 	/* The flags come first; their type has changed often, not their place. */
-	bpf_probe_read_kernel(&flags, sizeof(flags), folio);
+	if (trusted)
+		flags = *(const unsigned long *) folio;
+	else
+		bpf_probe_read_kernel(&flags, sizeof(flags), folio);
 	piece->pages = 1;
 	if (flags & (1UL << bpf_core_enum_value(enum pageflags___ra, PG_head___ra)))
 	{
@@ -111,12 +114,12 @@ tell_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
  * about them.  Who only asks does not want them noted.
  */
 static __always_inline bool
-note_missed(const struct trace_file_key *key, __u32 block, __u32 blocks, bool note)
+note_missed(const struct inode *inode, __u32 block, __u32 blocks, bool note)
 {
 	__u32		from = current_call.block;
 	bool		found = false;
 
-	if (key->inode != current_call.key.inode || key->device != current_call.key.device)
+	if (inode != inode_of(bpf_get_current_task_btf(), current_call.fd))
 		return false;
 	for (__u32 i = 0; i < TRACE_READ_BLOCKS; i++)
 	{
@@ -142,7 +145,7 @@ startup_inserted(const struct piece *piece, const struct trace_file_key *key)
 		return;
 	if (current_call.call == CALL_READ)
 	{
-		if (note_missed(key, first_block(piece), blocks_of(piece), !miss_by_readahead))
+		if (note_missed(piece->inode, first_block(piece), blocks_of(piece), !miss_by_readahead))
 			return;
 		who = TRACE_WHO_READAHEAD;
 	}
@@ -212,15 +215,13 @@ deleted(const void *folio, const bool trusted)
 
 /* A reader did not find pages; before they are put in. */
 static __always_inline int
-missed(const struct inode *inode, __u64 index, __u64 pages, const bool trusted)
+missed(const struct inode *inode, __u64 index, __u64 pages)
 {
 	struct piece piece = {.inode = inode,.index = index,.pages = pages};
-	struct trace_file_key key;
 
 	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || current_call.call != CALL_READ)
 		return 0;
-	make_key(&key, inode, trusted);
-	note_missed(&key, first_block(&piece), blocks_of(&piece), true);
+	note_missed(inode, first_block(&piece), blocks_of(&piece), true);
 	return 0;
 }
 

@@ -26,6 +26,7 @@ const volatile __s64 nr_pread64 = -1;	/* system call numbers */
 const volatile __s64 nr_preadv = -1;
 const volatile __s64 nr_preadv2 = -1;
 const volatile __s64 nr_fadvise64 = -1;
+const volatile __s64 nr_close = -1;
 const volatile bool miss_by_readahead = false;	/* page_cache_sync_ra tells of misses */
 
 /* Whom to follow; 0: nobody. */
@@ -46,10 +47,9 @@ struct current_call
 	__u64		begin_ns;		/* when it began, ns */
 	__u64		sleeps;			/* voluntary context switches until then */
 	__u64		missed;			/* bit n: block + n was put in by the call */
-	struct trace_file_key key;	/* the file that is read */
+	__u64		fd;				/* descriptor that is read */
 	__u32		pid;			/* of the process, 0: in no call that counts */
 	__u32		call;			/* enum call */
-	__u32		file;			/* number of the file */
 	__u32		block;			/* first block */
 	__u32		blocks;			/* blocks asked for */
 };

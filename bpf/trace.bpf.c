@@ -20,9 +20,9 @@
 #include "kernel_types.h"
 #include "trace.h"
 #include "state.bpf.h"
-#include "pages.bpf.h"
 #include "record.bpf.h"
 #include "calls.bpf.h"
+#include "pages.bpf.h"
 #include "device.bpf.h"
 
 char		LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -61,22 +61,16 @@ SEC("tp_btf/page_cache_sync_ra")
 int
 miss_btf(__u64 *ctx)
 {
-	return missed((const struct inode *) ctx[0], ctx[1], ctx[3], true);
+	return missed((const struct inode *) ctx[0], ctx[1], ctx[3]);
 }
 
 /* ---------- system calls ---------- */
 
-static __always_inline int
-call_begins_with(struct pt_regs *regs, __s64 number)
+static __always_inline bool
+is_of_interest(__s64 number)
 {
-	struct arguments arguments;
-
-	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || kind_of_call(number) == CALL_NONE)
-		return 0;
-	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
-	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
-	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
-	return call_begins(number, &arguments);
+	return (kind_of_call(number) != CALL_NONE || number == nr_close) &&
+		is_startup(bpf_get_current_pid_tgid() >> 32);
 }
 
 static __always_inline int
@@ -89,7 +83,21 @@ SEC("tp_btf/sys_enter")
 int
 enter_btf(__u64 *ctx)
 {
-	return call_begins_with((struct pt_regs *) ctx[0], (__s64) ctx[1]);
+	struct pt_regs *regs = (struct pt_regs *) ctx[0];
+	struct arguments arguments;
+
+	if (!is_of_interest((__s64) ctx[1]))
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	arguments.fd = PT_REGS_PARM1_SYSCALL(regs);
+	arguments.bytes = PT_REGS_PARM3_SYSCALL(regs);
+	arguments.offset = PT_REGS_PARM4_SYSCALL(regs);
+#else
+	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
+	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
+#endif
+	return call_begins((__s64) ctx[1], &arguments);
 }
 
 SEC("tp_btf/sys_exit")
@@ -103,7 +111,15 @@ SEC("raw_tp/sys_enter")
 int
 enter_raw(struct bpf_raw_tracepoint_args *ctx)
 {
-	return call_begins_with((struct pt_regs *) ctx->args[0], (__s64) ctx->args[1]);
+	struct pt_regs *regs = (struct pt_regs *) ctx->args[0];
+	struct arguments arguments;
+
+	if (!is_of_interest((__s64) ctx->args[1]))
+		return 0;
+	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
+	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
+	return call_begins((__s64) ctx->args[1], &arguments);
 }
 
 SEC("raw_tp/sys_exit")
@@ -181,6 +197,13 @@ int
 exit_fadvise64(struct trace_event_raw_sys_exit *ctx)
 {
 	return call_ends_with(ctx->ret);
+}
+
+SEC("tp/syscalls/sys_enter_close")
+int
+enter_close(struct trace_event_raw_sys_enter *ctx)
+{
+	return call_begins_at(ctx);
 }
 
 /* ---------- devices ---------- */

@@ -45,6 +45,9 @@ enum trace_who
 /* Most daemons that are followed at a time. */
 #define TRACE_DAEMONS		8
 
+/* Most disks that are followed. */
+#define TRACE_DISKS			64
+
 /* What makes a file the same file: inode numbers are used again. */
 struct trace_file_key
 {

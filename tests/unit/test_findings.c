@@ -47,11 +47,11 @@ test_histogram(void **state)
 	WRITTEN(histogram__print(file, "Title", slots, 40));
 	assert_string_equal(text,
 						"\nTitle\n"
-						"     nsecs                   : count    distribution\n"
-						"        1024 -> 2047        : 1        |*                                       |\n"
-						"        2048 -> 4095        : 0        |                                        |\n"
-						"        4096 -> 8191        : 200      |****************************************|\n"
-						"        8192 -> 16383       : 100      |********************                    |\n");
+						"     nsecs                    : count    distribution\n"
+						"        1024 -> 2047         : 1        |*                                     |\n"
+						"        2048 -> 4095         : 0        |                                      |\n"
+						"        4096 -> 8191         : 200      |**************************************|\n"
+						"        8192 -> 16383        : 100      |*******************                   |\n");
 	memset(slots, 0, sizeof(slots));
 	memset(text, 0, sizeof(text));
 	WRITTEN(histogram__print(file, "Title", slots, 40));

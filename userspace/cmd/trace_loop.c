@@ -46,9 +46,6 @@
 /* Most blocks that are kept in mind: 16 bytes each. */
 #define MAX_BLOCKS		(8 * 1024 * 1024)
 
-/* Clock ticks by which the kernel may round the age of a process, us. */
-#define AGE_ERROR_US	20000
-
 struct tracer
 {
 	const struct trace_config *config;	/* as given */
@@ -355,16 +352,18 @@ needs_recovery(const struct tracer *tracer)
 static int
 meet_server(struct tracer *tracer, pid_t postmaster)
 {
+	bool		attached = probe__is_attached(tracer->probe);
 	int			err;
 
-	if (!probe__is_attached(tracer->probe))
+	if (!attached)
 	{
 		err = probe__attach(tracer->probe);
 		if (err < 0)
 			return err;
-		tracer->attached_us = clock__now_us();
 	}
 	probe__await(tracer->probe, postmaster);
+	if (!attached)
+		tracer->attached_us = clock__now_us();
 	look_for_daemons(tracer, clock__now_us());
 	return 0;
 }
@@ -374,6 +373,7 @@ static int
 wait_for_recovery(struct tracer *tracer)
 {
 	bool		recovers = false;
+	bool		arrived = false;
 	uint64_t	met_us = 0;
 	pid_t		server = 0;
 	int			err;
@@ -385,6 +385,7 @@ wait_for_recovery(struct tracer *tracer)
 		if (postmaster == 0)
 		{
 			probe__detach(tracer->probe);
+			arrived = true;
 			server = 0;
 			wait_ms(tracer, SERVER_LOOK_MS);
 			continue;
@@ -410,7 +411,11 @@ wait_for_recovery(struct tracer *tracer)
 		}
 
 		/* It runs.  Only a crash of one of its processes makes it recover now. */
+		if (arrived && recovers)
+			log_warning("recovery of the server (PID %d) was over before it could be followed; "
+						"waiting for the next one", (int) postmaster);
 		probe__detach(tracer->probe);
+		arrived = false;
 		recovers = true;
 		wait_ms(tracer, RUNNING_LOOK_MS);
 	}
@@ -430,7 +435,8 @@ begin(struct tracer *tracer)
 		return -errno;
 	tracer->begin_us = tracer->interval_begin_us = clock__now_us();
 	(void) processes__age_us(tracer->startup, &age_us);
-	tracer->from_start = age_us <= tracer->begin_us - tracer->attached_us + AGE_ERROR_US;
+	/* The kernel makes processes older than they are, by up to 10 ms. */
+	tracer->from_start = age_us <= tracer->begin_us - tracer->attached_us;
 	probe__follow(tracer->probe, tracer->startup);
 	probe__devices(tracer->probe, &tracer->devices);
 	tracer->classify.startup = tracer->startup;

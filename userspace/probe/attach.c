@@ -15,7 +15,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
 #include <linux/types.h>
 
 #include "bpf/trace.h"
@@ -25,7 +24,7 @@
 #include "report/log.h"
 
 /* Most programs and ways of a point. */
-#define MAX_PROGRAMS	8
+#define MAX_PROGRAMS	10
 #define MAX_WAYS		4
 
 /* A way to observe a point. */
@@ -54,7 +53,8 @@ static const struct point points[ATTACH_POINT_COUNT] = {
 	[ATTACH_CALLS] = {"calls", {
 			{"tp_btf", {"enter_btf", "exit_btf"}},
 			{"tp", {"enter_pread64", "exit_pread64", "enter_preadv", "exit_preadv",
-					"enter_preadv2", "exit_preadv2", "enter_fadvise64", "exit_fadvise64"}},
+					"enter_preadv2", "exit_preadv2", "enter_fadvise64", "exit_fadvise64",
+					"enter_close"}},
 			{"raw_tp", {"enter_raw", "exit_raw"}},
 	}},
 	[ATTACH_MISSES] = {"misses", {
@@ -62,8 +62,8 @@ static const struct point points[ATTACH_POINT_COUNT] = {
 			{"sync_ra", {"miss_btf"}},
 	}},
 	[ATTACH_DEVICE] = {"device", {
-			{"issue", {"issue_btf", "complete_issued_btf"}},
 			{"complete", {"complete_btf"}},
+			{"issue", {"issue_btf", "complete_issued_btf"}},
 			{"raw_tp", {"complete_raw"}},
 			{"none", {NULL}},
 	}},
@@ -212,6 +212,7 @@ load(struct attach *attach, int only)
 	programs->rodata->nr_preadv = SYS_preadv;
 	programs->rodata->nr_preadv2 = SYS_preadv2;
 	programs->rodata->nr_fadvise64 = SYS_fadvise64;
+	programs->rodata->nr_close = SYS_close;
 	programs->rodata->miss_by_readahead =
 		strcmp(attach__way(attach, ATTACH_MISSES), "sync_ra") == 0;
 	err = bpf_map__set_max_entries(programs->maps.events, attach->settings.buffer_bytes);
@@ -305,21 +306,16 @@ attach_point(struct attach *attach, enum attach_point point)
 	return 0;
 }
 
-static int
+/* Tell the programs which disks to follow. */
+static void
 set_disks(struct attach *attach)
 {
-	int			fd = bpf_map__fd(attach->programs->maps.disks);
-	__u8		one = 1;
-
-	for (unsigned i = 0; i < attach->settings.disk_count; i++)
+	for (unsigned i = 0; i < attach->settings.disk_count && i < TRACE_DISKS; i++)
 	{
 		dev_t		disk = attach->settings.disks[i];
-		__u32		number = (__u32) major(disk) << 20 | (__u32) minor(disk);
 
-		if (bpf_map_update_elem(fd, &number, &one, BPF_ANY) < 0)
-			return -errno;
+		attach->programs->bss->disks[i] = (__u32) major(disk) << 20 | (__u32) minor(disk);
 	}
-	return 0;
 }
 
 /* Load the best programs that the kernel takes. */
@@ -331,7 +327,10 @@ load_best(struct attach *attach)
 		int			err = load(attach, -1);
 
 		if (err == 0)
-			return set_disks(attach);
+		{
+			set_disks(attach);
+			return 0;
+		}
 		err = find_refused(attach, err);
 		if (err <= 0)
 			return err;

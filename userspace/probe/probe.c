@@ -19,9 +19,6 @@
 #include "probe/symbol.h"
 #include "report/log.h"
 
-/* Most disks below a data directory. */
-#define MAX_DISKS	256
-
 struct probe
 {
 	struct attach *attach;		/* the programs, loaded */
@@ -30,7 +27,7 @@ struct probe
 	void	   *context;		/* what it is told with them */
 	bool		attached;		/* do the programs run? */
 	bool		record_known;	/* the process tells what it redoes */
-	dev_t		disks[MAX_DISKS];	/* below the data directory */
+	dev_t		disks[TRACE_DISKS];	/* below the data directory */
 };
 
 static int
@@ -64,7 +61,7 @@ probe__open(struct probe **result, const struct attach_choice *forced,
 	probe->handler = handler;
 	probe->context = context;
 	settings.disks = probe->disks;
-	settings.disk_count = disks__below(cluster->dirfd, probe->disks, MAX_DISKS);
+	settings.disk_count = disks__below(cluster->dirfd, probe->disks, TRACE_DISKS);
 	err = attach__open(&probe->attach, forced, &settings);
 	if (err < 0)
 	{

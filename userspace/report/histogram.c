@@ -9,7 +9,7 @@
 #include "report/histogram.h"
 
 /* Length of the longest bar, characters. */
-#define BAR		40
+#define BAR		38
 
 /*
  * Print a histogram whose slot n counts 2^n to 2^(n+1) - 1 ns.  Empty slots at
@@ -18,7 +18,7 @@
 void
 histogram__print(FILE *file, const char *title, const uint64_t *slots, unsigned slot_count)
 {
-	static const char stars[BAR + 1] = "****************************************";
+	static const char stars[BAR + 1] = "**************************************";
 	unsigned	first = 0;
 	unsigned	last = 0;
 	uint64_t	most = 0;
@@ -36,7 +36,7 @@ histogram__print(FILE *file, const char *title, const uint64_t *slots, unsigned 
 	if (most == 0)
 		return;
 
-	fprintf(file, "\n%s\n     nsecs                   : count    distribution\n", title);
+	fprintf(file, "\n%s\n     nsecs                    : count    distribution\n", title);
 	for (unsigned i = first; i <= last; i++)
 	{
 		uint64_t	from = i == 0 ? 0 : UINT64_C(1) << i;
@@ -44,7 +44,7 @@ histogram__print(FILE *file, const char *title, const uint64_t *slots, unsigned 
 
 		if (slots[i] > 0 && bar == 0)
 			bar = 1;
-		fprintf(file, "%12" PRIu64 " -> %-12" PRIu64 ": %-8" PRIu64 " |%-*.*s|\n", from,
+		fprintf(file, "%12" PRIu64 " -> %-13" PRIu64 ": %-8" PRIu64 " |%-*.*s|\n", from,
 				(UINT64_C(2) << i) - 1, slots[i], BAR, bar, stars);
 	}
 }

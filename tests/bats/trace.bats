@@ -1,0 +1,405 @@
+#!/usr/bin/env bats
+# `redoahead trace`: what it says of recoveries agrees with what the server says
+# of them, every way to attach its probes sees the same, it can come and go at
+# any time, and it says what is missing where it cannot work.
+
+. "$BATS_TEST_DIRNAME/lib/servers.bash"
+
+# A pgbench cluster in which also a table was filled, used and dropped.
+make_workload() {
+	make_cluster "$WORK/crashed"
+	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
+	pgbench "$WORK/crashed" -iq -s 4
+	sql "$WORK/crashed" -c 'CREATE TABLE gone AS SELECT g AS id, repeat($$x$$, 100) AS text
+		FROM generate_series(1, 50000) g' \
+		-c "SELECT 'gone ' || pg_relation_filepath('gone')" -c checkpoint >"$WORK/paths"
+	sql "$WORK/crashed" -c 'UPDATE gone SET id = -id WHERE id % 100 = 0'
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 1500
+	sql "$WORK/crashed" -c 'DROP TABLE gone'
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 3500
+	stop_server "$WORK/crashed" immediate
+}
+
+# What keeps traces from working here, in the kernel or in the rights of this
+# process; nothing if they work.
+why_not() {
+	[ "$(id -u)" -eq 0 ] || { echo 'needs root'; return; }
+	timeout 20 "$REDOAHEAD" trace -D "$WORK/crashed" >/dev/null 2>"$WORK/trial" &
+	local trial=$!
+	until grep -q 'waiting for' "$WORK/trial" || is_gone $trial; do sleep 0.05; done
+	kill -TERM $trial 2>/dev/null || true
+	wait $trial || sed -n 's/^redoahead: error: //p' "$WORK/trial" | head -n 1
+}
+
+setup_file() {
+	suite_begin
+	make_workload
+	WHY_NOT=$(why_not)
+	export WHY_NOT
+}
+teardown_file() { suite_end; }
+setup() { case_begin; }
+teardown() { case_end; }
+
+# Start a trace, and wait until it is ready.  Its process id is in $TRACE, what
+# it reports in DATA.trace, what it says in DATA.trace.log.  What stands in
+# $trace_wrapper is put before the command.
+trace_wrapper=()
+start_trace() {				# DATA [OPTION...]
+	local data=$1
+	shift
+	"${trace_wrapper[@]}" "$WORK/redoahead" trace -D "$data" "$@" \
+		>"$data.trace" 2>"$data.trace.log" </dev/null 3>&- &
+	TRACE=$!
+	wait_until 'the trace to be ready' grep -q 'waiting for' "$data.trace.log"
+}
+
+end_trace() {				# DATA: it must end by itself, and have succeeded
+	wait_until 'the end of the trace' is_gone "$TRACE" || { cat "$1.trace.log" >&2; return 1; }
+	wait "$TRACE" || { echo "the trace ended with status $?" >&2; cat "$1.trace.log" >&2; return 1; }
+}
+
+# A Python expression over the last report, r, and those before, all; it is printed.
+reported() {				# DATA EXPRESSION
+	python3 -c '
+import json, sys
+all = [json.loads(line) for line in open(sys.argv[1])]
+r = all[-1]
+b = r["blocks"]
+print(eval(sys.argv[2]))' "$1.trace" "$2"
+}
+
+holds() {					# DATA EXPRESSION
+	[ "$(reported "$1" "$2")" = True ] ||
+		{ echo "this does not hold: $2" >&2; cat "$1.trace" >&2; return 1; }
+}
+
+# What must hold of every report of a recovery that was traced to its end.
+adds_up() {					# DATA
+	holds "$1" 'r["outcome"] == "completed" and r["report"] == "final"'
+	holds "$1" 'b["timely"] + b["late"] + b["missed"] == b["read"] > 0'
+	holds "$1" 'sum(b["missed_by"].values()) == b["missed"]'
+	holds "$1" 'sum(b["timely_by"].values()) == b["timely"]'
+	holds "$1" 'sum(b["late_by"].values()) == b["late"]'
+	holds "$1" 'b["used"] + b["wasted"] == b["prefetched"] and b["pending"] == 0'
+	holds "$1" 'b["evicted"] + b["dropped"] + b["unread"] == b["wasted"]'
+	holds "$1" 'b["read"] == sum(x["read"] for x in r["relations"])'
+	holds "$1" 'b["read"] == sum(x["read"] for x in r["forks"])'
+	holds "$1" 'b["read"] == sum(x["read"] for x in r["resource_managers"])'
+	holds "$1" 'b["read"] == sum(x["read"] for x in r["timeline"])'
+	holds "$1" 'r["reads"] == sum(x[k] for x in r["histograms"]["redo_wait"] for k in ("timely", "late", "missed"))'
+	holds "$1" 'abs(r["coverage"] - (b["timely"] + b["late"]) / b["read"]) < 1e-5'
+	holds "$1" 'not any(r["lost"].values())'
+}
+
+# Trace a recovery of a copy in $DATA, from its start: where the machine was too
+# slow for that, another one.
+trace_recovery() {			# SERVER patched|stock|daemon [OPTION...]
+	local server=$1 kind=$2 try
+	shift 2
+	for try in 1 2 3 4 5; do
+		DATA=$CASE/data$try
+		copy_cluster "$WORK/crashed" "$DATA"
+		[ "$kind" = stock ] || settings "$DATA" "${redoahead_settings[@]}"
+		evict "$DATA"
+		[ "$kind" != daemon ] || start_daemon "$DATA"
+		start_trace "$DATA" --json "$@"
+		start_server "$server" "$DATA"
+		wait_until 'the end of recovery' is_ready "$DATA"
+		wait_until 'the trace to have noticed' grep -qE 'tracing the|was over before' "$DATA.trace.log"
+		if grep -q 'was over before' "$DATA.trace.log"; then
+			kill -TERM "$TRACE"
+			end_trace "$DATA"
+		else
+			end_trace "$DATA"
+			[ "$(reported "$DATA" 'r["from_start"]')" != True ] || return 0
+		fi
+		stop_server "$DATA"
+		[ "$kind" != daemon ] || stop_daemon "$DATA"
+	done
+	skip 'this machine is too busy to be ready before the startup process is'
+}
+
+# Trace a recovery of $DATA that waits until the trace has seen it.
+trace_held() {				# OPTION...
+	feed_from_archive "$DATA"
+	start_trace "$DATA" "$@"
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+	feed_rest "$DATA"
+	end_trace "$DATA"
+	stop_server "$DATA"
+}
+
+# Blocks that the startup process read, in the server's own books.
+blocks_in_books() {			# DATA
+	sql "$1" -c "SELECT ((SELECT sum(read_bytes) / 8192 FROM pg_stat_io
+		WHERE backend_type = 'startup' AND object = 'relation') +
+		(SELECT sum(blks_read) FROM pg_stat_slru))::bigint"
+}
+
+# ---------- what it says is true ----------
+
+# Lost otherwise: every number of a trace of a recovery with the daemon.
+@test "with the daemon, all blocks that redo read are told, and are those of the server's statistics" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	trace_recovery "$PATCHED" daemon
+	adds_up "$DATA"
+	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
+	[ "$(reported "$DATA" 'r["wal"]["bytes"]')" = "$(sql "$DATA" -c "SELECT sum(read_bytes)
+		FROM pg_stat_io WHERE backend_type = 'startup' AND object = 'wal'")" ]
+	holds "$DATA" "r['daemon_pids'] == [$DAEMON]"
+	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 0'
+	holds "$DATA" 'r["attach"]["references"] == "ring"'
+	holds "$DATA" '{"Heap", "Btree"} <= {x["name"] for x in r["resource_managers"]}'
+	holds "$DATA" '{"main", "slru"} <= {x["fork"] for x in r["forks"]}'
+	stop_server "$DATA"
+	# It cannot have brought in more than it has read, nor read what was there.
+	[ "$(reported "$DATA" 'r["sources"][0]["prefetched"]')" -le "$(daemon_count "$DATA" blocks_read)" ]
+	stop_daemon "$DATA"
+}
+
+# Lost otherwise: traces of stock servers, whose own prefetching counts.
+@test "on a stock server, its own prefetching is told" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	trace_recovery "$STOCK" stock
+	adds_up "$DATA"
+	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
+	holds "$DATA" 'r["daemon_pids"] == [] and r["attach"]["references"] == "none"'
+	holds "$DATA" 'b["timely_by"]["daemon"] == 0 and r["sources"][1]["used"] > 0'
+	holds "$DATA" 'b["missed_by"]["engine_down"] + b["missed_by"]["evicted"] == b["missed"]'
+	stop_server "$DATA"
+}
+
+# Lost otherwise: blocks that redo had to read itself.
+@test "without any prefetching, nothing counts as prefetched" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	settings "$WORK/crashed" recovery_prefetch=off
+	trace_recovery "$STOCK" stock
+	settings "$WORK/crashed" recovery_prefetch=try
+	adds_up "$DATA"
+	holds "$DATA" 'b["prefetched"] == 0 and r["accuracy"] is None and r["wasted"] is None'
+	# Hardly any page was in the cache, but what readahead and writes brought there.
+	holds "$DATA" 'b["missed"] > 0 and b["missed_by"]["engine_down"] == b["missed"]'
+	stop_server "$DATA"
+}
+
+# Lost otherwise: tables that were dropped, which have no path any more.
+@test "a relation that is dropped while it is traced is told by its name" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	trace_recovery "$STOCK" stock
+	adds_up "$DATA"
+	path=$(sed -n 's/^gone //p' "$WORK/paths")
+	[ ! -e "$DATA/$path" ]
+	holds "$DATA" "[x['dropped'] for x in r['relations'] if x['path'] == '$path'] == [True]"
+	holds "$DATA" "all(not x['dropped'] for x in r['relations'] if x['path'] == 'global/1262')"
+	stop_server "$DATA"
+}
+
+# Lost otherwise: kernels that allow only some of the ways.
+@test "every way to attach sees the same blocks" {
+	local way
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	for way in insertions=raw_tp evictions=raw_tp evictions=none calls=raw_tp calls=tp \
+		misses=sync_ra device=complete device=raw_tp device=none record=none references=none; do
+		trace_wrapper=()
+		# No tracefs here: bring one along, where nobody else sees it.
+		[ $way != calls=tp ] || [ -e /sys/kernel/tracing/events ] ||
+			trace_wrapper=(unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing && exec "$@"' -)
+		# An old kernel does not have it.
+		if [ $way = misses=sync_ra ] && ! timeout -s INT 5 "$WORK/redoahead" trace \
+			-D "$WORK/crashed" --attach $way 2>"$CASE/log" && ! grep -q 'waiting' "$CASE/log"; then
+			grep -q 'misses cannot be observed by sync_ra' "$CASE/log"
+			continue
+		fi
+		trace_recovery "$PATCHED" daemon --attach $way
+		adds_up "$DATA"
+		[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
+		# What is forced is taken, and is shown.
+		holds "$DATA" "r['attach']['${way%%=*}'] == '${way#*=}'"
+		holds "$DATA" "(r['device']['reads'] > 0) == ('$way' != 'device=none')"
+		stop_server "$DATA"
+		stop_daemon "$DATA"
+		rm -rf "$CASE"/data*
+	done
+}
+
+# Lost otherwise: a report that can be read on a terminal.
+@test "the report for people has the shares, the tables and the histograms, in 80 columns" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_crashed
+	evict "$DATA"
+	trace_held --output "$CASE/report"
+	[ ! -s "$DATA.trace" ]
+	grep -qE '^coverage +[0-9.]+ % +late +[0-9.]+ % +timeliness +[0-9.]+ %$' "$CASE/report"
+	grep -qE '^accuracy +.* wasted ' "$CASE/report"
+	for part in '^blocks that redo read' '^relation ' '^fork ' '^resource manager ' \
+		'nsecs +: count +distribution' '^ +second +redo at' '^base/5/'; do
+		grep -qE "$part" "$CASE/report" || { echo "no $part"; cat "$CASE/report"; return 1; }
+	done
+	! grep -E '.{81}' "$CASE/report"
+}
+
+# ---------- it may come and go at any time ----------
+
+# Lost otherwise: a look at a recovery that has been running for an hour.
+@test "it starts and stops in mid-recovery, and recovery does not notice" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_crashed
+	feed_from_archive "$DATA"
+	start_daemon "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait_until 'recovery' startup_pid "$DATA"
+	feed "$DATA"
+	start_trace "$DATA" --json
+	wait_until 'the trace' grep -q "tracing the startup process (PID $(startup_pid "$DATA")) in the middle" \
+		"$DATA.trace.log"
+	feed "$DATA"
+	kill -INT "$TRACE"
+	end_trace "$DATA"
+	holds "$DATA" 'r["outcome"] == "stopped" and not r["from_start"] and b["read"] > 0'
+	holds "$DATA" "r['daemon_pids'] == [$DAEMON] and r['attach']['references'] == 'ring'"
+	# Nothing of it is left in the kernel.
+	bpftool -j prog show | python3 -c '
+import json, sys
+held = [p for p in json.load(sys.stdin) if any(x["pid"] == int(sys.argv[1]) for x in p.get("pids", []))]
+sys.exit(bool(held))' "$TRACE"
+	# Once more, to the end.
+	start_trace "$DATA" --json
+	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+	feed_rest "$DATA"
+	end_trace "$DATA"
+	holds "$DATA" 'r["outcome"] == "completed" and b["pending"] == 0'
+	log_is "$DATA" "$attached"
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+	# The result is that of a recovery that nobody looked at.
+	copy_cluster "$WORK/crashed" "$CASE/plain"
+	recover_with "$STOCK" "$CASE/plain"
+	same_data "$DATA" "$CASE/plain"
+}
+
+# Lost otherwise: reports while a long recovery runs.
+@test "it reports at intervals, as often as it is told to" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_crashed
+	feed_from_archive "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+	start_trace "$DATA" --json --interval 0.1 --count 3
+	feed "$DATA"
+	feed "$DATA"
+	end_trace "$DATA"
+	holds "$DATA" '[x["report"] for x in all] == ["interval"] * 3 + ["final"]'
+	holds "$DATA" '[x["outcome"] for x in all] == ["running"] * 3 + ["stopped"]'
+	holds "$DATA" 'sum(x["blocks"]["read"] for x in all[:3]) <= b["read"]'
+	feed_rest "$DATA"
+	stop_server "$DATA"
+}
+
+# Lost otherwise: what a server's crash leaves of the trace.
+@test "a startup process that dies ends the trace, with a report" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_crashed
+	feed_from_archive "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait_until 'recovery' startup_pid "$DATA"
+	start_trace "$DATA" --json
+	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+	feed "$DATA"
+	kill -KILL "$(startup_pid "$DATA")"
+	end_trace "$DATA"
+	holds "$DATA" 'r["outcome"] == "interrupted"'
+	grep -q 'has gone before recovery was complete' "$DATA.trace.log"
+	wait_until 'the end of the server' test ! -e "$DATA/postmaster.pid"
+}
+
+# Lost otherwise: a trace that waits for days, and a server that only starts.
+@test "a server that starts without recovery is not traced, and one that then crashes is" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_cluster "$WORK/crashed" "$CASE/data"
+	DATA=$CASE/data
+	recover_with "$STOCK" "$DATA"
+	start_trace "$DATA" --json
+	rm "$DATA.log"
+	start_server "$STOCK" "$DATA"
+	sql "$DATA" -c checkpoint -c 'UPDATE pgbench_accounts SET abalance = 1' -c 'SELECT pg_switch_wal()'
+	[ ! -s "$DATA.trace" ]
+	! grep -q 'tracing the' "$DATA.trace.log"
+	stop_server "$DATA" immediate
+	# Held up until the trace has seen it.
+	rm "$DATA.log"
+	feed_from_archive "$DATA"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+	feed_rest "$DATA"
+	end_trace "$DATA"
+	holds "$DATA" 'r["outcome"] == "completed"'
+	stop_server "$DATA"
+}
+
+# Lost otherwise: a way to end a trace that waits.
+@test "a trace without a recovery ends quietly when it is told to" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	start_trace "$WORK/crashed"
+	kill -TERM "$TRACE"
+	end_trace "$WORK/crashed"
+	[ ! -s "$WORK/crashed.trace" ]
+	grep -q 'stopped before there was a recovery' "$WORK/crashed.trace.log"
+}
+
+# ---------- what it cannot do, it says ----------
+
+# Lost otherwise: numbers that are too small, and nobody knows.
+@test "events that do not fit are counted and shown, and recovery is as ever" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_crashed
+	evict "$DATA"
+	trace_held --buffer 4096
+	grep -qE '^LOST: [1-9][0-9]* events, because the ring buffer was full' "$DATA.trace"
+	copy_cluster "$WORK/crashed" "$CASE/plain"
+	recover_with "$STOCK" "$CASE/plain"
+	same_data "$DATA" "$CASE/plain"
+}
+
+# Lost otherwise: what to do on a kernel or in a container that does not allow it.
+@test "it says what is missing: BTF, capabilities, tracefs, a way" {
+	run "$REDOAHEAD" trace -D "$WORK/crashed" --attach calls=kprobe
+	[ "$status" -eq 2 ]
+	[[ $output == *'"calls=kprobe" is no POINT=WAY'* ]]
+	[ "$(id -u)" -eq 0 ] || skip 'needs root'
+	run setpriv --bounding-set=-all --inh-caps=-all "$REDOAHEAD" trace -D "$WORK/crashed"
+	[ "$status" -eq 1 ]
+	[[ $output == *'has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN'* ]] ||
+		[[ $output == *'the kernel has no BTF'* ]]
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	run unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
+		"$REDOAHEAD" trace -D "$WORK/crashed"
+	[ "$status" -eq 1 ]
+	[[ $output == *'the kernel has no BTF (/sys/kernel/btf/vmlinux)'* ]]
+	run unshare -m sh -c 'mount -t tmpfs none /sys/kernel/tracing
+		! mountpoint -q /sys/kernel/debug || mount -t tmpfs none /sys/kernel/debug
+		exec "$@"' - "$REDOAHEAD" trace -D "$WORK/crashed" --attach calls=tp
+	[ "$status" -eq 1 ]
+	[[ $output == *'calls cannot be observed by tp'*'mount tracefs at /sys/kernel/tracing'* ]]
+}
+
+# Lost otherwise: sense in what it is asked for.
+@test "wrong usage is told from failure" {
+	local arguments
+	for arguments in '--interval 0' '--interval x' '--count 1' '--interval 1 --count 0' \
+		'--buffer 5000' '--buffer 2048' '--attach calls' '--attach x=tp' 'more'; do
+		run "$REDOAHEAD" trace -D "$WORK/crashed" $arguments
+		[ "$status" -eq 2 ] || { echo "$arguments: $output"; return 1; }
+	done
+	unset PGDATA
+	run "$REDOAHEAD" trace
+	[ "$status" -eq 2 ]
+	run "$REDOAHEAD" trace -D "$WORK/missing"
+	[ "$status" -eq 1 ]
+	run "$REDOAHEAD" trace -D "$WORK/crashed" --output "$WORK/missing/file"
+	[ "$status" -eq 1 ]
+	[[ $output == *'report file'*'cannot be written'* ]]
+	run "$REDOAHEAD" trace --help
+	[ "$status" -eq 0 ]
+	[[ $output == *'insertions tp_btf, raw_tp'* ]]
+}
