@@ -58,25 +58,6 @@ enum
 
 #pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 
-struct trace_entry
-{
-	int			pid;
-};
-
-struct trace_event_raw_sys_enter
-{
-	struct trace_entry ent;
-	long		id;
-	unsigned long args[6];
-};
-
-struct trace_event_raw_sys_exit
-{
-	struct trace_entry ent;
-	long		id;
-	long		ret;
-};
-
 struct bpf_raw_tracepoint_args
 {
 	__u64		args[0];

@@ -267,6 +267,18 @@ test_cause_evicted_unseen(void **state)
 	assert_int_equal(tally__wasted(&tally.prefetchers[TALLY_DAEMON]), 1);
 }
 
+/* The kernel's readahead was no prefetching of ours. */
+static void
+test_cause_of_readahead(void **state)
+{
+	(void) state;
+	inserted(TRACE_WHO_READAHEAD, 1);
+	deleted(TRACE_WHO_OTHER, 1);
+	missed(1);
+	expect_cause(TALLY_NOT_REFERENCED);
+	assert_int_equal(tally.prefetchers[TALLY_READAHEAD].wasted[TALLY_WASTE_EVICTED], 1);
+}
+
 static void
 test_cause_engine_down(void **state)
 {
@@ -451,6 +463,7 @@ main(void)
 		CASE(test_cause_filtered),
 		CASE(test_cause_evicted),
 		CASE(test_cause_evicted_unseen),
+		CASE(test_cause_of_readahead),
 		CASE(test_cause_engine_down),
 		CASE(test_cause_unknown),
 		CASE(test_again_after_eviction),

@@ -257,7 +257,6 @@ test_controlfile(void **state)
 	assert_int_equal(control.block_size, 8192);
 	assert_int_equal(control.segment_blocks, 131072);
 	assert_int_equal(control.wal_segment_bytes, 16777216);
-	assert_true(controlfile__needs_recovery(&control));
 	/* Cut off, or with a size that cannot be. */
 	assert_int_equal(controlfile__parse(&control, data, 224), -EINVAL);
 	data[217]++;

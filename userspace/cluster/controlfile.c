@@ -68,9 +68,11 @@ controlfile__read(struct controlfile *control, const struct cluster *cluster)
 	return n < 0 ? (int) n : controlfile__parse(control, data, (size_t) n);
 }
 
-/* Would a server that starts on this cluster have to recover, as far as this file tells? */
+/* Does a server that starts on the cluster have to recover? */
 bool
-controlfile__needs_recovery(const struct controlfile *control)
+controlfile__needs_recovery(const struct controlfile *control, const struct cluster *cluster)
 {
-	return control->state != CONTROLFILE_STARTUP && control->state != CONTROLFILE_SHUT_DOWN;
+	return (control->state != CONTROLFILE_STARTUP && control->state != CONTROLFILE_SHUT_DOWN) ||
+		faccessat(cluster->dirfd, "recovery.signal", F_OK, 0) == 0 ||
+		faccessat(cluster->dirfd, "standby.signal", F_OK, 0) == 0;
 }

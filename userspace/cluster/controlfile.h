@@ -36,6 +36,7 @@ struct controlfile
 
 int			controlfile__parse(struct controlfile *control, const void *data, size_t size);
 int			controlfile__read(struct controlfile *control, const struct cluster *cluster);
-bool		controlfile__needs_recovery(const struct controlfile *control);
+bool		controlfile__needs_recovery(const struct controlfile *control,
+										const struct cluster *cluster);
 
 #endif							/* REDOAHEAD_CLUSTER_CONTROLFILE_H */

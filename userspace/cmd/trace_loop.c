@@ -23,6 +23,7 @@
 #include "probe/classify.h"
 #include "probe/probe.h"
 #include "probe/references.h"
+#include "probe/rows.h"
 #include "report/clock.h"
 #include "report/findings.h"
 #include "report/log.h"
@@ -219,53 +220,6 @@ count_devices(struct tracer *tracer)
 	tracer->devices = now;
 }
 
-static int
-compare_rows(const void *left, const void *right)
-{
-	const struct tally_row *a = &((const struct findings_row *) left)->counts;
-	const struct tally_row *b = &((const struct findings_row *) right)->counts;
-	uint64_t	read_a = tally__row_read(a);
-	uint64_t	read_b = tally__row_read(b);
-
-	if (read_a != read_b)
-		return read_a < read_b ? 1 : -1;
-	return a->prefetched < b->prefetched ? 1 : a->prefetched > b->prefetched ? -1 : 0;
-}
-
-/* Is the file of a row gone?  In a tablespace that was not found nobody knows. */
-static bool
-is_gone(const struct tracer *tracer, const struct findings_row *row)
-{
-	return (row->key.kind == REDOAHEAD_KIND_SLRU || row->key.spc != 0) &&
-		faccessat(tracer->config->cluster->dirfd, row->path, F_OK, 0) < 0 && errno == ENOENT;
-}
-
-/* Put the rows of relations together; NULL if there are none, or no memory. */
-static struct findings_row *
-make_rows(const struct tracer *tracer, const struct tally *tally, uint32_t *count)
-{
-	uint32_t	all = files__rows(tracer->files);
-	struct findings_row *rows = calloc(all == 0 ? 1 : all, sizeof(*rows));
-
-	*count = 0;
-	if (rows == NULL)
-		return NULL;
-	for (uint32_t i = 0; i < all && i < tally->row_count; i++)
-	{
-		struct findings_row *row = &rows[*count];
-
-		if (tally__row_work(&tally->rows[i]) == 0)
-			continue;
-		row->key = *files__row_key(tracer->files, i);
-		row->counts = tally->rows[i];
-		files__row_path(tracer->files, i, row->path);
-		row->dropped = is_gone(tracer, row);
-		(*count)++;
-	}
-	qsort(rows, *count, sizeof(*rows), compare_rows);
-	return rows;
-}
-
 /* Report an interval or the whole. */
 static int
 report(struct tracer *tracer, const struct tally *tally, bool interval,
@@ -304,7 +258,7 @@ report(struct tracer *tracer, const struct tally *tally, bool interval,
 	}
 	if (!tracer->references_seen)
 		findings.ways[ATTACH_REFERENCES] = "none";
-	rows = make_rows(tracer, tally, &findings.row_count);
+	rows = rows__make(tracer->files, tally, config->cluster->dirfd, &findings.row_count);
 	findings.rows = rows;
 	err = config->json ? findings__json(&findings, config->output) :
 		findings__text(&findings, config->output);
@@ -336,17 +290,6 @@ end_interval(struct tracer *tracer, bool tell)
 }
 
 /* ---------- waiting ---------- */
-
-/* Does a server that starts now have to recover? */
-static bool
-needs_recovery(const struct tracer *tracer)
-{
-	int			dirfd = tracer->config->cluster->dirfd;
-
-	return controlfile__needs_recovery(&tracer->control) ||
-		faccessat(dirfd, "recovery.signal", F_OK, 0) == 0 ||
-		faccessat(dirfd, "standby.signal", F_OK, 0) == 0;
-}
 
 /* A server that was not there: be ready before its startup process is. */
 static int
@@ -394,7 +337,7 @@ wait_for_recovery(struct tracer *tracer)
 		{
 			/* Before the startup process changes what the file says. */
 			if (controlfile__read(&tracer->control, tracer->config->cluster) == 0)
-				recovers = needs_recovery(tracer);
+				recovers = controlfile__needs_recovery(&tracer->control, tracer->config->cluster);
 			err = meet_server(tracer, postmaster);
 			if (err < 0)
 				return err;

@@ -24,7 +24,7 @@
 #include "report/log.h"
 
 /* Most programs and ways of a point. */
-#define MAX_PROGRAMS	10
+#define MAX_PROGRAMS	2
 #define MAX_WAYS		4
 
 /* A way to observe a point. */
@@ -52,9 +52,6 @@ static const struct point points[ATTACH_POINT_COUNT] = {
 	}},
 	[ATTACH_CALLS] = {"calls", {
 			{"tp_btf", {"enter_btf", "exit_btf"}},
-			{"tp", {"enter_pread64", "exit_pread64", "enter_preadv", "exit_preadv",
-					"enter_preadv2", "exit_preadv2", "enter_fadvise64", "exit_fadvise64",
-					"enter_close"}},
 			{"raw_tp", {"enter_raw", "exit_raw"}},
 	}},
 	[ATTACH_MISSES] = {"misses", {
@@ -244,10 +241,8 @@ refuse(struct attach *attach, enum attach_point point, int err)
 		attach->chosen[point] + 1 == MAX_WAYS ||
 		points[point].ways[attach->chosen[point] + 1].name == NULL)
 	{
-		log_error("%s cannot be observed by %s: %s; %s", points[point].name, way, strerror(-err),
-				  strcmp(way, "tp") == 0 && err == -ENOENT ?
-				  "mount tracefs at /sys/kernel/tracing" :
-				  "--verbose shows what the kernel says");
+		log_error("%s cannot be observed by %s: %s; --verbose shows what the kernel says",
+				  points[point].name, way, strerror(-err));
 		return false;
 	}
 	attach->chosen[point]++;

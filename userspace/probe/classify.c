@@ -34,7 +34,7 @@ is_wal(const struct classify *classify, uint32_t file)
 	return files__key(classify->files, file)->kind == RELPATH_KIND_WAL;
 }
 
-/* A prefetched block is lost unread. */
+/* A prefetched block is lost unread; was it evicted, that will be a cause. */
 static void
 waste(struct classify *classify, struct block_state *state, enum tally_waste how)
 {
@@ -43,9 +43,13 @@ waste(struct classify *classify, struct block_state *state, enum tally_waste how
 
 	classify->tally->prefetchers[state->source].wasted[how]++;
 	classify->pending[state->source]--;
-	if (row != NULL && state->source != TALLY_READAHEAD)
-		row->wasted++;
 	state->flags &= (uint8_t) ~BLOCK_AHEAD;
+	if (state->source == TALLY_READAHEAD)
+		return;
+	if (row != NULL)
+		row->wasted++;
+	if (how == TALLY_WASTE_EVICTED)
+		state->flags |= BLOCK_EVICTED;
 }
 
 /* Why was a block missed? */
@@ -80,10 +84,7 @@ read_block(struct classify *classify, uint32_t file, uint32_t block, bool missed
 	{
 		/* It was there, so it must have been evicted, though nobody said so. */
 		if (state != NULL && (state->flags & BLOCK_AHEAD))
-		{
 			waste(classify, state, TALLY_WASTE_EVICTED);
-			state->flags |= BLOCK_EVICTED;
-		}
 		tally->missed[cause_of(classify, state, before)]++;
 	}
 	else if (state != NULL && (state->flags & BLOCK_AHEAD))
@@ -209,13 +210,8 @@ handle_delete(struct classify *classify, const struct trace_pages *event)
 
 		if (state == NULL || !(state->flags & BLOCK_AHEAD))
 			continue;
-		if (event->who == TRACE_WHO_STARTUP)
-			waste(classify, state, TALLY_WASTE_DROPPED);
-		else
-		{
-			waste(classify, state, TALLY_WASTE_EVICTED);
-			state->flags |= BLOCK_EVICTED;
-		}
+		waste(classify, state, event->who == TRACE_WHO_STARTUP ?
+			  TALLY_WASTE_DROPPED : TALLY_WASTE_EVICTED);
 	}
 }
 

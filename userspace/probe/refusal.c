@@ -37,8 +37,6 @@ refusal__look(struct refusal_facts *facts)
 	*facts = (struct refusal_facts)
 	{
 		.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
-		.has_tracefs = access("/sys/kernel/tracing/events", F_OK) == 0 ||
-		access("/sys/kernel/debug/tracing/events", F_OK) == 0,
 	};
 	file = fopen("/proc/self/status", "re");
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL)

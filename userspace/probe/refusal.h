@@ -13,7 +13,6 @@ struct refusal_facts
 {
 	bool		has_btf;		/* the kernel tells its types */
 	bool		has_capabilities;	/* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
-	bool		has_tracefs;	/* tracepoints can be found by name */
 	bool		confidential;	/* lockdown=confidentiality */
 };
 

@@ -395,7 +395,8 @@ findings__json(const struct findings *findings, FILE *file)
 	json_object_object_add(object, "resource_managers", rmgrs_array(tally));
 	json_object_object_add(object, "timeline", timeline_array(tally));
 
-	err = fprintf(file, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN)) < 0 ||
+	err = fprintf(file, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+																  JSON_C_TO_STRING_NOSLASHESCAPE)) < 0 ||
 		fflush(file) != 0 ? -EIO : 0;
 	json_object_put(object);
 	return err;
