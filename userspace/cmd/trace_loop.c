@@ -2,9 +2,9 @@
  * trace_loop.c
  *		Waits for a recovery, follows it to its end, and reports.
  *
- * Nothing is attached while no server starts.  When one does, the probes are
- * attached before it is known which of its processes does the redo, so that
- * the beginning is not missed; what the others did is thrown away.  From then
+ * When a server starts, the probes are attached before it is known which of
+ * its processes does the redo, so that the beginning is not missed; what the
+ * others did is thrown away.  While nothing happens, nothing is attached.  From then
  * on events are fetched twenty times a second.  The recovery is only looked
  * at: no process is stopped, signalled or asked anything.
  */
@@ -30,9 +30,12 @@
 
 /* Time between two looks for a server, for the startup process of a server
  * that starts, and for that of one that runs, ms. */
-#define SERVER_LOOK_MS	10
+#define SERVER_LOOK_MS	5
 #define STARTUP_LOOK_MS	5
 #define RUNNING_LOOK_MS	500
+
+/* How long the probes stay attached when there is no server, us. */
+#define READY_US		60000000
 
 /* How long a server that has just been met is watched closely, us. */
 #define STARTUP_WAIT_US	1000000
@@ -291,23 +294,24 @@ end_interval(struct tracer *tracer, bool tell)
 
 /* ---------- waiting ---------- */
 
+/* Attach the probes, if they are not. */
+static int
+be_ready(struct tracer *tracer)
+{
+	return probe__is_attached(tracer->probe) ? 0 : probe__attach(tracer->probe);
+}
+
 /* A server that was not there: be ready before its startup process is. */
 static int
 meet_server(struct tracer *tracer, pid_t postmaster)
 {
-	bool		attached = probe__is_attached(tracer->probe);
-	int			err;
+	int			err = be_ready(tracer);
 
-	if (!attached)
-	{
-		err = probe__attach(tracer->probe);
-		if (err < 0)
-			return err;
-	}
+	if (err < 0)
+		return err;
 	probe__await(tracer->probe, postmaster);
-	if (!attached)
-		tracer->attached_us = clock__now_us();
-	look_for_daemons(tracer, clock__now_us());
+	tracer->attached_us = clock__now_us();
+	look_for_daemons(tracer, tracer->attached_us);
 	return 0;
 }
 
@@ -318,6 +322,7 @@ wait_for_recovery(struct tracer *tracer)
 	bool		recovers = false;
 	bool		arrived = false;
 	uint64_t	met_us = 0;
+	uint64_t	gone_us = 0;
 	pid_t		server = 0;
 	int			err;
 
@@ -327,9 +332,15 @@ wait_for_recovery(struct tracer *tracer)
 
 		if (postmaster == 0)
 		{
-			probe__detach(tracer->probe);
+			/* Who starts a trace may be about to start the server. */
+			if (server != 0 || !arrived)
+				gone_us = clock__now_us();
 			arrived = true;
 			server = 0;
+			if (clock__now_us() - gone_us >= READY_US)
+				probe__detach(tracer->probe);
+			else if ((err = be_ready(tracer)) < 0)
+				return err;
 			wait_ms(tracer, SERVER_LOOK_MS);
 			continue;
 		}
@@ -346,7 +357,7 @@ wait_for_recovery(struct tracer *tracer)
 		}
 		tracer->startup = processes__startup(postmaster);
 		if (tracer->startup != 0 && recovers)
-			return meet_server(tracer, postmaster);
+			return probe__is_attached(tracer->probe) ? 0 : meet_server(tracer, postmaster);
 		if (tracer->startup != 0 || clock__now_us() - met_us < STARTUP_WAIT_US)
 		{
 			wait_ms(tracer, STARTUP_LOOK_MS);
