@@ -18,7 +18,7 @@ why_not() {
 
 setup_file() {
 	suite_begin
-	make_crashed 4 4000
+	make_crashed 4 8000
 	WHY_NOT=$(why_not)
 	export WHY_NOT
 }
@@ -269,6 +269,8 @@ forced() {					# POINT=WAY,...
 	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
 	copy_crashed
 	feed_from_archive "$DATA"
+	# So that redo does not wait for WAL that it only wants to look at ahead of time.
+	settings "$DATA" redoahead.window=64 redoahead.decode_buffer_size=512kB wal_decode_buffer_size=64kB
 	start_daemon "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
 	wait_until 'recovery' startup_pid "$DATA"
@@ -278,7 +280,7 @@ forced() {					# POINT=WAY,...
 		"$DATA.trace.log"
 	feed "$DATA"
 	feed "$DATA"
-	wait_until 'reads' has_reads "$DATA"
+	wait_until 'a report of reads' has_reads "$DATA"
 	kill -INT "$TRACE"
 	end_trace "$DATA"
 	holds "$DATA" 'r["outcome"] == "stopped" and not r["from_start"] and b["read"] > 0'
