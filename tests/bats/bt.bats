@@ -1,0 +1,166 @@
+#!/usr/bin/env bats
+# The scripts for bpftrace, scripts/bt: each can be loaded, and counts what a
+# process with known reads (tests/tools/known_reads.py) reads.
+
+bats_require_minimum_version 1.5.0
+
+cold=40 warm=25 wal=7				# blocks
+
+setup() {
+	top=$(readlink -f "$BATS_TEST_DIRNAME/../..")
+	work=$(mktemp -d /var/tmp/redoahead-bt.XXXXXX)
+	reader=
+}
+
+teardown() {
+	[ -z "$reader" ] || kill "$reader" 2>/dev/null || true
+	rm -rf "$work"
+}
+
+need_bpftrace() {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to trace"
+	command -v bpftrace >/dev/null || skip "bpftrace is not installed"
+	[ -r /sys/kernel/btf/vmlinux ] || skip "the kernel has no BTF"
+	bpftrace -e 'BEGIN { exit(); }' >"$work/first" 2>&1 ||
+		skip "bpftrace does not work here: $(tail -n 1 "$work/first")"
+	unshare --mount true 2>/dev/null || skip "may not have a mount namespace of its own"
+	with_tracefs true 2>/dev/null || skip "tracefs cannot be mounted"
+}
+
+need_block_device() {
+	[ -e "/sys/dev/block/$(device)" ] || skip "$work is not on a block device"
+}
+
+device() {
+	stat -c '%Hd:%Ld' "$work"
+}
+
+# Run a command where tracefs is mounted, without mounting it for anybody else.
+with_tracefs() {
+	# shellcheck disable=SC2016
+	unshare --mount bash -c '[ -e /sys/kernel/tracing/events ] ||
+		mount -t tracefs tracefs /sys/kernel/tracing || exit; exec "$@"' - "$@"
+}
+
+# Trace the reads by a script.  What it prints is in $work/out, the process in
+# $pid, the inode of what it reads in $inode.  Condition: a command that
+# must succeed on $work/out before the script is ended.
+trace_known_reads() {				# CONDITION SCRIPT [pid|ARGUMENT...]
+	local condition=$1 script=$2
+	shift 2
+	mkfifo "$work/go"
+	mkdir "$work/data"
+	# Opened for both, the fifo makes nobody wait.
+	(exec -a 'postgres: startup recovering 000000010000000000000001' /usr/bin/python3 \
+		"$top/tests/tools/known_reads.py" "$work/data" $cold $warm $wal) \
+		0<>"$work/go" >"$work/ready" 3>&- &
+	reader=$!
+	until [ -s "$work/ready" ]; do
+		kill -0 "$reader"
+		sleep 0.02
+	done
+	read -r pid inode <"$work/ready"
+	# Run by bpftrace when everything is attached; it ends with this.
+	cat >"$work/during" <<-EOF
+		echo go >"$work/go"
+		while [ -e "/proc/$pid/fd/0" ]; do sleep 0.02; done
+		for ((looks = 0; looks < 3000; looks++)); do
+			$condition && exit
+			sleep 0.02
+		done
+	EOF
+	with_tracefs bpftrace -B line -c "$BASH $work/during" "$top/scripts/bt/$script.bt" "${@/pid/$pid}" \
+		>"$work/out" 2>"$work/err" 3>&- || { cat "$work/err"; return 1; }
+	reader=
+	cat "$work/err" "$work/out"
+}
+
+# The number of events in a histogram.
+events() {							# NAME
+	awk -v name="@us[$1]:" '
+		index($0, "@") == 1 { inside = index($0, name) == 1; next }
+		inside && /\|/ { sub(/^[^\])]*[\])] */, ""); sum += $1 }
+		END { print sum + 0 }' "$work/out"
+}
+
+# A condition: the sum of a column is so much at least.
+sum_reaches() {						# COLUMN NUMBER
+	echo "awk '/^[0-9][0-9]:/ { sum += \$$1 } END { exit sum < $2 }' '$work/out'"
+}
+
+# Lost otherwise: a script without a word on what it shows, or of which no one has
+# seen what it prints.
+@test "each script says how it is used and what it means, and has a sample of its output" {
+	for script in "$top"/scripts/bt/*.bt; do
+		grep -q '^ \* usage: bpftrace ' "$script"
+		[ -x "$script" ]
+		name=$(basename "$script" .bt)
+		grep -qF "# ./$name.bt" "$top/scripts/bt/${name}_example.txt"
+		grep -q '^Attaching' "$top/scripts/bt/${name}_example.txt"
+	done
+}
+
+# Lost otherwise: a script that bpftrace refuses, or that needs a kprobe.
+@test "each script is accepted, and attaches to tracepoints only" {
+	need_bpftrace
+	for script in "$top"/scripts/bt/*.bt; do
+		with_tracefs bpftrace -d "$script" >"$work/out" 2>&1 || { tail -n 5 "$work/out"; false; }
+		! grep -A 3 -E 'WARNING|ERROR: .*\.bt' "$work/out"
+		! grep -E '^(kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|rawtracepoint):' "$script"
+	done
+}
+
+# Lost otherwise: waits of redo that are counted twice, not at all, or as something else.
+@test "redo-waits.bt counts each read once, by what it cost" {
+	need_bpftrace
+	need_block_device
+	trace_known_reads true redo-waits pid
+	[ "$(events missed)" -eq $cold ]
+	[ "$(events found)" -eq $warm ]
+	[ "$(events late)" -eq 0 ]
+	[ "$(events wal)" -eq $wal ]
+	grep -q "^@file_us\[data, relation\]: count $((cold + warm)), " "$work/out"
+	grep -q "^@file_us\[pg_wal, segment\]: count $wal, " "$work/out"
+}
+
+# Lost otherwise: who is to blame for a read, and the startup process by its title.
+@test "redo-misses.bt tells which pages of which file redo had to read" {
+	need_bpftrace
+	need_block_device
+	trace_known_reads true redo-misses
+	# A block has two pages, of 4 kB.
+	[ "$(getconf PAGE_SIZE)" -eq 4096 ] || skip "pages are not of 4 kB"
+	grep -q "^@pages\[redo read, $inode, data, relation\]: $((cold * 2))$" "$work/out"
+	! grep -E "^@pages\[(daemon|redo advice), $inode," "$work/out"
+}
+
+# Lost otherwise: reads of devices that nobody seems to have asked for.
+@test "io-latency.bt tells what redo read from devices" {
+	need_bpftrace
+	need_block_device
+	trace_known_reads true io-latency pid
+	kb=$(sed -n 's/^@kb\[redo\]: //p' "$work/out")
+	# With what the file system has to read to find it.
+	[ "$kb" -ge $(((cold + wal) * 8)) ]
+	[ "$kb" -le $(((cold + wal) * 8 + 1024)) ]
+}
+
+# Lost otherwise: devices that seem to be idle.
+@test "io-depth.bt sees the reads of a device" {
+	need_bpftrace
+	need_block_device
+	disk=/sys/dev/block/$(device)
+	[ ! -e "$disk/partition" ] || disk=$(readlink -f "$disk/..")
+	IFS=: read -r major minor <"$disk/dev"
+	trace_known_reads "$(sum_reaches 2 $((cold / 2)))" io-depth "$major" "$minor"
+	[[ $(<"$work/out") =~ @us: ]]
+	eval "$(sum_reaches 2 $((cold / 2)))"
+}
+
+# Lost otherwise: recovery seems to stand still, or WAL to be data.
+@test "redo-rate.bt counts blocks, and knows the segment" {
+	need_bpftrace
+	trace_known_reads "$(sum_reaches 5 $((cold + warm)))" redo-rate pid
+	[ "$(awk '/^[0-9][0-9]:/ { sum += $5 } END { print sum }' "$work/out")" -eq $((cold + warm)) ]
+	grep -qE "^[0-9:]+ segment +$(printf %x $(((wal - 1) * 8192))) " "$work/out"
+}
