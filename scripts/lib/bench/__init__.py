@@ -14,6 +14,10 @@ Rooms, each knowing only those above it:
     trace     what happened in the course of a recovery
     report    medians, ratios, tables, JSON
     compare   do two clusters hold the same data?
+    loop      a file system on a device that nobody else uses
+    syscalls  what a server's processes read and wrote, as system calls (strace)
+    evidence  one recovery with all that the kernel and the server tell of its reads
+    validate  does `redoahead trace` agree with that?
     suite     the runs of a long benchmark: order, time left, resuming
     versus    two results side by side
     plot      pictures of a result

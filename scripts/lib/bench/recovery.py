@@ -59,6 +59,7 @@ class Conditions:
     copy: object = postgres.copy_cluster    # function(source, target)
     limit: object = None        # cgroup.MemoryLimit of server and daemon
     timeline: str = None        # file for the daemon's timeline
+    blocks: str = None          # file for the daemon's trace of blocks
 
 
 class Daemon(postgres.Process):
@@ -67,6 +68,7 @@ class Daemon(postgres.Process):
     def __init__(self, program, directory, stats, log, conditions=Conditions()):
         self.stats_path = stats
         more = ['--timeline', conditions.timeline] if conditions.timeline else []
+        more += ['--trace', conditions.blocks] if conditions.blocks else []
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot look.
         super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more], log,

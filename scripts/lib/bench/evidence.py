@@ -1,0 +1,223 @@
+"""One recovery, with all that others than our own probes tell of its reads.
+
+    strace            each read, write and fadvise of each process of the server
+    page cache        the kernel's events, in a trace of their own (pagecache)
+    cachestat         the files' pages in the page cache, before and after
+    /proc/PID/io      what the startup process and the daemon read, and made devices read
+    /sys/block/*/stat what the device was asked for
+    the server        pg_stat_io and pg_stat_slru
+    the daemon        its list of blocks
+
+What is timed means nothing here.  `redoahead trace` may run beside it.
+"""
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import uncovered_reads
+
+from . import host, pagecache, postgres, recovery, syscalls
+
+PAGE = os.sysconf('SC_PAGE_SIZE')
+CACHESTAT = 451                 # number of the system call, on all machines
+GROUP = 2026                    # a group id that nobody has
+LOOK = 0.02                     # seconds between two looks at /proc/PID/io
+
+
+class CachestatRange(ctypes.Structure):
+    _fields_ = [('offset', ctypes.c_uint64), ('length', ctypes.c_uint64)]
+
+
+class Cachestat(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        'cached', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def has_cachestat():
+    LIBC.syscall(CACHESTAT, -1, None, None, 0)
+    return ctypes.get_errno() != 38     # ENOSYS
+
+
+def cached(path):
+    """Pages of a file in the page cache."""
+    if not has_cachestat():
+        return host.cached_pages(path)
+    result = Cachestat()
+    with open(path, 'rb', buffering=0) as file:
+        if LIBC.syscall(CACHESTAT, file.fileno(), ctypes.byref(CachestatRange(0, 0)),
+                        ctypes.byref(result), 0) != 0:
+            raise host.HostError(f'cachestat of {path}: {os.strerror(ctypes.get_errno())}')
+    return result.cached
+
+
+def cached_data_pages(directory):
+    """Pages of all relations and SLRUs in the page cache, as {file: pages}."""
+    found = {}
+    for path in host.files_below(directory):
+        name = os.path.relpath(path, directory)
+        if uncovered_reads.kind_of(name):
+            found[name] = cached(path)
+    return found
+
+
+class Accounts(threading.Thread):
+    """The last that /proc/PID/io told of processes, as long as the `with` block lasts."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.pids = []          # to look at
+        self.last = {}          # pid -> bytes that it made devices read
+        self.over = threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.over.set()
+        self.join()
+
+    def run(self):
+        while not self.over.wait(LOOK):
+            for pid in list(self.pids):
+                try:
+                    self.last[pid] = host.process_device_bytes(pid) or self.last.get(pid, 0)
+                except OSError:     # it is going
+                    pass
+
+
+class StracedServer(postgres.Server):
+    """A server below strace, which is not to be ended: it ends with the server."""
+
+    def end(self, *signals, patience=60):
+        for number in (*signals, signal.SIGKILL):
+            if not self.running():
+                return
+            try:
+                with open(os.path.join(self.directory, 'postmaster.pid'), encoding='ascii') as file:
+                    os.kill(int(file.readline()), number)
+            except (OSError, ValueError):       # it has not begun, or is gone
+                pass
+            try:
+                self.child.wait(patience)
+                return
+            except subprocess.TimeoutExpired:
+                pass
+        super().end()
+
+
+def leave_out(directory):
+    """Make the second largest relation one that the daemon may not read.
+
+    It keeps the server's access by a group that only the server has.  Returns
+    the file (the first segment), below the directory.
+    """
+    sizes = {}
+    for path in host.files_below(os.path.join(directory, 'base')):
+        name = os.path.relpath(path, directory)
+        if uncovered_reads.kind_of(name) == 'main':
+            stem = name.split('.')[0]
+            sizes[stem] = sizes.get(stem, 0) + os.path.getsize(path)
+    chosen = sorted(sizes, key=sizes.get)[-2]
+    for path in host.files_below(os.path.dirname(os.path.join(directory, chosen))):
+        if os.path.relpath(path, directory).split('.')[0] == chosen:
+            os.chown(path, 0, GROUP)
+            os.chmod(path, 0o660)
+    return chosen
+
+
+def wait_for_redo(server, accounts):
+    """Wait until the server is ready; returns the startup process's id."""
+    pid = None
+    end = time.monotonic() + postgres.PATIENCE
+    while time.monotonic() < end:
+        for source, _, text in server.messages():
+            if recovery.REDO_STARTS.match(text):
+                pid = source
+                accounts.pids.append(pid)
+            if text.startswith('database system is ready to accept connections'):
+                if pid is None:
+                    raise recovery.RunRejected('there was no redo: not a crashed cluster')
+                return pid
+        time.sleep(LOOK)
+    raise recovery.RunRejected(f'{server.log}: recovery did not end')
+
+
+def judge(events, daemon, startup, inodes):
+    """What became of the pages of files, as pagecache.judge tells."""
+    with open(events, encoding='utf-8', errors='replace') as file:
+        return pagecache.judge(file, daemon.pid if daemon else -1, startup, inodes)
+
+
+def collect(image, config, builds, program, place, directory, beside, left_out=False):
+    """Recover a copy of an image; returns the evidence, as a dictionary.
+
+    beside is a context manager made from (directory), active from before the
+    server starts until after recovery: `redoahead trace`, or nothing.
+    """
+    strace = os.path.join(place, 'strace')
+    blocks = os.path.join(place, 'daemon.blocks')
+    events = os.path.join(place, 'pages.trace')
+    os.makedirs(strace)
+    postgres.copy_cluster(image.directory, directory)
+    chosen = leave_out(directory) if left_out else None
+    host.chill(directory)
+    host.fetch(builds[config.build].program('postgres'))
+    wrapper = syscalls.Strace(strace, [GROUP] if left_out else [])
+    settings = {**recovery.RECOVERING, **image.workload.settings, **config.settings}
+    found = {'config': config.name, 'left_out': chosen,
+             'cached_before': cached_data_pages(directory)}
+
+    def run(daemon):
+        inodes = pagecache.data_inodes(directory)
+        left_out_inodes = {os.stat(path).st_ino for path in host.files_below(directory)
+                           if os.path.relpath(path, directory).split('.')[0] == chosen}
+        with Accounts() as accounts, pagecache.Trace(directory, events) as trace:
+            if daemon:
+                # It has read programs and libraries, too.
+                before = host.process_device_bytes(daemon.pid)
+                accounts.pids.append(daemon.pid)
+            with beside(directory):
+                device = host.device_reads(directory)
+                with StracedServer(builds[config.build], directory, settings, place,
+                                   os.path.join(place, 'server.log'), wrapper) as server:
+                    startup = wait_for_redo(server, accounts)
+                    after = host.device_reads(directory)
+                    found['cached_after'] = cached_data_pages(directory)
+                    found['server_blocks'] = recovery.blocks_read_by_redo(server)
+                    found['wal_cached'] = recovery.wal_bytes_cached(image, directory)
+                    found['attached'] = 'redoahead: attached to the daemon' in server.text()
+                    server.stop('immediate')
+            time.sleep(2 * LOOK)
+        found['device'] = {name: after[name] - device[name] for name in device} if device else None
+        found['startup_pid'], found['startup_device_bytes'] = startup, accounts.last.get(startup)
+        if daemon:
+            found['daemon_device_bytes'] = accounts.last[daemon.pid] - before
+        found['events_lost'] = trace.lost
+        found['pages'] = judge(events, daemon, startup, inodes)
+        if chosen:
+            found['left_out_pages'] = judge(events, daemon, startup, left_out_inodes)
+        found['calls'] = syscalls.read_all(strace, directory)
+
+    if not config.daemon:
+        run(None)
+    else:
+        conditions = recovery.Conditions(blocks=blocks)
+        with recovery.Daemon(program, directory, os.path.join(place, 'stats.json'),
+                             os.path.join(place, 'daemon.log'), conditions) as daemon:
+            run(daemon)
+            found['daemon'] = daemon.stats()
+        with open(blocks, encoding='ascii') as file:
+            lines = [line.split() for line in file]
+        found['daemon_blocks'] = {(path, int(block)) for kind, path, block, _, result, _ in lines
+                                  if kind != 'wal' and result == 'read'}
+    if found['attached'] != config.daemon:
+        raise recovery.RunRejected(f'{config.name}: the startup process did '
+                                   f'{"" if found["attached"] else "not "}attach to a daemon')
+    return found

@@ -1,0 +1,71 @@
+"""A file system on a loop device of its own, so that its counters count nobody else.
+
+The file behind it is read directly, past the page cache.  What a killed run
+left is removed by the next one in the same place.  Needs root.
+"""
+import contextlib
+import os
+import subprocess
+
+from . import host, postgres
+
+
+def command(*arguments):
+    """Run a program; returns its output."""
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False, **postgres.as_self())
+    if done.returncode != 0:
+        raise host.HostError(f'{" ".join(arguments)} failed: {done.stderr.strip()}')
+    return done.stdout
+
+
+def missing():
+    """Why there can be none on this machine, in words; None if there can."""
+    if os.geteuid() != 0:
+        return 'must be root to make a loop device'
+    try:
+        command('losetup', '--find')
+    except (host.HostError, OSError) as error:
+        return str(error)
+    return None
+
+
+def remove(place):
+    """Remove what filesystem() made there."""
+    file, point = os.path.join(place, 'loop.img'), os.path.join(place, 'loop')
+    if os.path.ismount(point):
+        command('umount', point)
+    if os.path.exists(file):
+        if device_of(place):
+            command('losetup', '--detach', device_of(place))
+        os.remove(file)
+
+
+def set_readahead(place, kilobytes):
+    """How much the kernel reads ahead of readers that seem to be sequential, at most."""
+    command('blockdev', '--setra', str(kilobytes * 2), device_of(place))
+
+
+def device_of(place):
+    return command('losetup', '--noheadings', '-O', 'NAME', '-j',
+                   os.path.join(place, 'loop.img')).strip()
+
+
+@contextlib.contextmanager
+def filesystem(place, size):
+    """The mount point of an empty file system of that size, made in a directory."""
+    remove(place)
+    host.require_space(place, size)
+    file, point = os.path.join(place, 'loop.img'), os.path.join(place, 'loop')
+    try:
+        with open(file, 'wb') as image:
+            # Not sparse: to allocate while writing takes longer, and fails late.
+            os.posix_fallocate(image.fileno(), 0, size)
+        device = command('losetup', '--find', '--show', '--direct-io=on', file).strip()
+        command('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0', device)
+        os.makedirs(point, exist_ok=True)
+        command('mount', '-o', 'noatime', device, point)
+        postgres.make_directory(point)
+        yield point
+    finally:
+        remove(place)

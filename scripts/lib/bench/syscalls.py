@@ -1,0 +1,103 @@
+"""What the processes of a server read and wrote, as system calls, from strace.
+
+strace makes every call slow, and so moves what is in time and what is late.  It
+misses none.
+"""
+import collections
+import glob
+import os
+import re
+import shutil
+
+import uncovered_reads
+
+BLOCK = 8192
+READS = ('pread64', 'preadv', 'preadv2', 'read')
+WRITES = ('pwrite64', 'pwritev', 'pwritev2')
+ADVICE = ('fadvise64',)
+
+# `1763.25 pread64(5</path>, ""..., 8192, 16384) = 8192 <0.000011>`
+CALL = re.compile(r'^\d+\.\d+ (\w+)\(\d+<([^>]*)>(?:\(deleted\))?, (.*)\) += (-?\d+)')
+
+
+class Strace:
+    """Puts strace before a server's command (as the limit of a postgres.Process)."""
+
+    def __init__(self, directory, groups=()):
+        self.directory = directory      # for one file per process
+        self.groups = groups            # group ids that the server has in addition
+
+    def command(self, arguments):
+        if self.groups and '--clear-groups' in arguments:
+            where = arguments.index('--clear-groups')
+            arguments = [*arguments[:where], '--groups=' + ','.join(map(str, self.groups)),
+                         *arguments[where + 1:]]
+        return ['strace', '-ff', '--seccomp-bpf', '-q', '-y', '-ttt', '-s', '0', '-e',
+                'trace=' + ','.join(READS + WRITES + ADVICE), '-e', 'signal=none',
+                '-o', os.path.join(self.directory, 'strace'), *arguments]
+
+
+def missing():
+    return None if shutil.which('strace') else 'strace is missing; run scripts/bootstrap'
+
+
+class Calls:
+    """What one process did to the data directory; files are paths below it."""
+
+    def __init__(self):
+        self.reads = collections.Counter()      # (file, block) -> times read
+        self.calls = collections.Counter()      # file -> read calls of blocks
+        self.bytes = 0          # that those returned
+        self.written = set()    # (file, block)
+        self.advised = set()    # (file, block) that it asked the kernel to read
+        self.wal_calls = 0      # reads of WAL
+        self.wal_bytes = 0      # that those returned
+
+
+def offset_of(call, arguments):
+    """Where in the file a call reads or writes; what has no offset begins at 0."""
+    words = arguments.split(', ')
+    if call == 'read':
+        return 0
+    if call in ADVICE:
+        return int(words[0])
+    return int(words[-2 if call.endswith('v2') else -1])
+
+
+def parse(lines, pgdata):
+    """The calls of one process as Calls; lines is what strace wrote."""
+    found = Calls()
+    prefix = pgdata + '/'
+    for line in lines:
+        match = CALL.match(line)
+        if not match or not match[2].startswith(prefix) or int(match[4]) < 0:
+            continue
+        call, file, arguments, result = match[1], match[2][len(prefix):], match[3], int(match[4])
+        if file.startswith('pg_wal/') and call in READS:
+            found.wal_calls += 1
+            found.wal_bytes += result
+            continue
+        if uncovered_reads.kind_of(file) is None:
+            continue
+        first = offset_of(call, arguments)
+        size = int(arguments.split(', ')[1]) if call in ADVICE else result
+        blocks = [(file, block) for block in range(first // BLOCK, -(-(first + size) // BLOCK))]
+        if call in ADVICE:
+            # fadvise64 serves other ends, too: POSIX_FADV_WILLNEED
+            found.advised.update(blocks if 'WILLNEED' in arguments else ())
+        elif call in WRITES:
+            found.written.update(blocks)
+        elif result > 0:
+            found.reads.update(blocks)
+            found.calls[file] += 1
+            found.bytes += result
+    return found
+
+
+def read_all(directory, pgdata):
+    """All processes of a traced server, as {process id: Calls}."""
+    found = {}
+    for path in glob.glob(os.path.join(directory, 'strace.*')):
+        with open(path, encoding='utf-8', errors='replace') as file:
+            found[int(path.rpartition('.')[2])] = parse(file, pgdata)
+    return found
