@@ -16,6 +16,7 @@ Rooms, each knowing only those above it:
     compare   do two clusters hold the same data?
     loop      a file system on a device that nobody else uses
     syscalls  what a server's processes read and wrote, as system calls (strace)
+    waits     what made redo's reads wait (scripts/bt/redo-waits.bt)
     evidence  one recovery with all that the kernel and the server tell of its reads
     validate  does `redoahead trace` agree with that?
     suite     the runs of a long benchmark: order, time left, resuming

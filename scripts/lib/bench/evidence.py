@@ -5,6 +5,7 @@
     cachestat         the files' pages in the page cache, before and after
     /proc/PID/io      what the startup process and the daemon read, and made devices read
     /sys/block/*/stat what the device was asked for
+    redo-waits.bt     whether a read slept, and for what (waits)
     the server        pg_stat_io and pg_stat_slru
     the daemon        its list of blocks
 
@@ -19,7 +20,7 @@ import time
 
 import uncovered_reads
 
-from . import host, pagecache, postgres, recovery, syscalls
+from . import host, pagecache, postgres, recovery, syscalls, waits
 
 PAGE = os.sysconf('SC_PAGE_SIZE')
 CACHESTAT = 451                 # number of the system call, on all machines
@@ -149,6 +150,14 @@ def wait_for_redo(server, accounts):
     raise recovery.RunRejected(f'{server.log}: recovery did not end')
 
 
+def fetch_small(directory):
+    """Bring into memory what the postmaster reads before there is a startup process."""
+    for path in host.files_below(directory):
+        name = os.path.relpath(path, directory)
+        if not uncovered_reads.kind_of(name) and not name.startswith('pg_wal/'):
+            host.fetch(path)
+
+
 def judge(events, daemon, startup, inodes):
     """What became of the pages of files, as pagecache.judge tells."""
     with open(events, encoding='utf-8', errors='replace') as file:
@@ -168,9 +177,11 @@ def collect(image, config, builds, program, place, directory, beside, left_out=F
     postgres.copy_cluster(image.directory, directory)
     chosen = leave_out(directory) if left_out else None
     host.chill(directory)
+    fetch_small(directory)
     host.fetch(builds[config.build].program('postgres'))
     wrapper = syscalls.Strace(strace, [GROUP] if left_out else [])
     settings = {**recovery.RECOVERING, **image.workload.settings, **config.settings}
+    slept = waits.Waits(place)
     found = {'config': config.name, 'left_out': chosen,
              'cached_before': cached_data_pages(directory)}
 
@@ -183,7 +194,7 @@ def collect(image, config, builds, program, place, directory, beside, left_out=F
                 # It has read programs and libraries, too.
                 before = host.process_device_bytes(daemon.pid)
                 accounts.pids.append(daemon.pid)
-            with beside(directory):
+            with slept.beside(), beside(directory):
                 device = host.device_reads(directory)
                 with StracedServer(builds[config.build], directory, settings, place,
                                    os.path.join(place, 'server.log'), wrapper) as server:
@@ -204,6 +215,7 @@ def collect(image, config, builds, program, place, directory, beside, left_out=F
         if chosen:
             found['left_out_pages'] = judge(events, daemon, startup, left_out_inodes)
         found['calls'] = syscalls.read_all(strace, directory)
+        found['waits'] = slept.of(sum(found['calls'][startup].calls.values()))
 
     if not config.daemon:
         run(None)

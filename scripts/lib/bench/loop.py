@@ -6,6 +6,7 @@ left is removed by the next one in the same place.  Needs root.
 import contextlib
 import os
 import subprocess
+import tempfile
 
 from . import host, postgres
 
@@ -19,15 +20,15 @@ def command(*arguments):
     return done.stdout
 
 
-def missing():
-    """Why there can be none on this machine, in words; None if there can."""
+def missing(directory):
+    """Why there can be none in a directory, in words; None if there can."""
     if os.geteuid() != 0:
         return 'must be root to make a loop device'
     try:
-        command('losetup', '--find')
+        with tempfile.TemporaryDirectory(dir=directory) as place, filesystem(place, 16 << 20):
+            return None
     except (host.HostError, OSError) as error:
-        return str(error)
-    return None
+        return f'no file system on a loop device: {error}'
 
 
 def remove(place):
@@ -62,7 +63,8 @@ def filesystem(place, size):
             # Not sparse: to allocate while writing takes longer, and fails late.
             os.posix_fallocate(image.fileno(), 0, size)
         device = command('losetup', '--find', '--show', '--direct-io=on', file).strip()
-        command('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0', device)
+        command('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0',
+                device)
         os.makedirs(point, exist_ok=True)
         command('mount', '-o', 'noatime', device, point)
         postgres.make_directory(point)

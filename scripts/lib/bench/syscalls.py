@@ -8,6 +8,7 @@ import glob
 import os
 import re
 import shutil
+import subprocess
 
 import uncovered_reads
 
@@ -38,7 +39,12 @@ class Strace:
 
 
 def missing():
-    return None if shutil.which('strace') else 'strace is missing; run scripts/bootstrap'
+    """Why processes cannot be traced on this machine, in words; None if they can."""
+    if not shutil.which('strace'):
+        return 'strace is missing; run scripts/bootstrap'
+    tried = subprocess.run(['strace', '-f', '--seccomp-bpf', '-o', '/dev/null', 'true'],
+                           stderr=subprocess.PIPE, text=True, check=False)
+    return f'strace does not work: {tried.stderr.strip()}' if tried.returncode else None
 
 
 class Calls:

@@ -10,13 +10,13 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from dataclasses import dataclass
 
 from . import config, evidence, postgres, recovery
 
 PAGES = recovery.BLOCK // evidence.PAGE         # in a block
+LOOKS = 1200                    # at the trace until it counts as stuck, POLL seconds apart
 SEGMENT = re.compile(r'\.\d+$')
 
 
@@ -69,13 +69,12 @@ class Tracer:
         child = postgres.Process([self.program, 'trace', '-D', directory, '--json',
                                   '--output', self.output], self.log, as_user=postgres.as_self)
         try:
-            self.wait_for(child, 'waiting for')
+            self.wait_until(child, lambda: 'waiting for' in child.text())
+            if not child.running() or 'waiting for' not in child.text():
+                raise recovery.RunRejected('redoahead trace does not say that it waits for '
+                                           f'recovery:\n{child.text()[-2000:]}')
             yield
-            try:
-                child.child.wait(60)
-            except subprocess.TimeoutExpired:
-                child.child.send_signal(signal.SIGINT)
-                child.child.wait(60)
+            self.wait_until(child, lambda: False)
         finally:
             child.end(signal.SIGINT)
         if child.child.returncode != 0:
@@ -83,12 +82,12 @@ class Tracer:
         with open(self.output, encoding='utf-8') as file:
             self.report = json.loads(file.read().splitlines()[-1])
 
-    def wait_for(self, child, text):
-        end = time.monotonic() + 60
-        while text not in child.text():
-            if not child.running() or time.monotonic() > end:
-                raise recovery.RunRejected('redoahead trace does not say that it waits for '
-                                           f'recovery:\n{child.text()[-2000:]}')
+    @staticmethod
+    def wait_until(child, condition):
+        """Wait for a condition, or for the end of the process, but not for ever."""
+        for _ in range(LOOKS):
+            if condition() or not child.running():
+                return
             time.sleep(postgres.POLL)
 
 
@@ -131,6 +130,11 @@ def measures(found, report):
         'page cache events', read)
     add('blocks timely or late', lambda r: r['blocks']['timely'] + r['blocks']['late'],
         read - pages['missed'] / PAGES, 'strace - page cache events', read)
+    if found['waits']:
+        for name, label in (('missed', 'blocks missed'), ('late', 'blocks late'),
+                            ('found', 'blocks timely')):
+            add(label, lambda r, name=name: r['blocks'][name.replace('found', 'timely')],
+                found['waits'][name], 'redo-waits.bt', read)
     if found['startup_device_bytes'] is not None:
         daemon_wal = (found.get('daemon') or {}).get('wal_blocks_read', 0) * recovery.BLOCK
         wal = max(0, found['wal_cached'] - daemon_wal)
