@@ -13,6 +13,7 @@ What is timed means nothing here.  `redoahead trace` may run beside it.
 """
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -25,6 +26,7 @@ from . import host, pagecache, postgres, recovery, syscalls, waits
 PAGE = os.sysconf('SC_PAGE_SIZE')
 CACHESTAT = 451                 # number of the system call, on all machines
 GROUP = 2026                    # a group id that nobody has
+SEGMENT = re.compile(r'\.\d+$')
 LOOK = 0.02                     # seconds between two looks at /proc/PID/io
 
 
@@ -113,24 +115,52 @@ class StracedServer(postgres.Server):
         super().end()
 
 
-def leave_out(directory):
-    """Make the second largest relation one that the daemon may not read.
-
-    It keeps the server's access by a group that only the server has.  Returns
-    the file (the first segment), below the directory.
-    """
-    sizes = {}
+def second_largest(directory):
+    """The segments of the second largest relation, as paths."""
+    segments = {}
     for path in host.files_below(os.path.join(directory, 'base')):
-        name = os.path.relpath(path, directory)
-        if uncovered_reads.kind_of(name) == 'main':
-            stem = name.split('.')[0]
-            sizes[stem] = sizes.get(stem, 0) + os.path.getsize(path)
-    chosen = sorted(sizes, key=sizes.get)[-2]
-    for path in host.files_below(os.path.dirname(os.path.join(directory, chosen))):
-        if os.path.relpath(path, directory).split('.')[0] == chosen:
-            os.chown(path, 0, GROUP)
-            os.chmod(path, 0o660)
-    return chosen
+        if uncovered_reads.kind_of(os.path.relpath(path, directory)) == 'main':
+            segments.setdefault(stem(path), []).append(path)
+    return sorted(segments.values(), key=lambda paths: sum(map(os.path.getsize, paths)))[-2]
+
+
+def stem(path):
+    """A relation's file without its segment number."""
+    return SEGMENT.sub('', path)
+
+
+def leave_out(paths):
+    """Make files ones that the daemon may not read.
+
+    The server keeps its access by a group that only it has.
+    """
+    for path in paths:
+        os.chown(path, 0, GROUP)
+        os.chmod(path, 0o660)
+
+
+class Evictor(threading.Thread):
+    """Evicts files from the page cache, over and over, as long as the `with` block lasts."""
+
+    def __init__(self, paths):
+        super().__init__(daemon=True)
+        self.paths = paths
+        self.over = threading.Event()
+
+    def __enter__(self):
+        self.start()
+
+    def __exit__(self, *exception):
+        self.over.set()
+        self.join()
+
+    def run(self):
+        files = [os.open(path, os.O_RDONLY) for path in self.paths]
+        while not self.over.wait(LOOK):
+            for file in files:
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        for file in files:
+            os.close(file)
 
 
 def wait_for_redo(server, accounts):
@@ -164,37 +194,40 @@ def judge(events, daemon, startup, inodes):
         return pagecache.judge(file, daemon.pid if daemon else -1, startup, inodes)
 
 
-def collect(image, config, builds, program, place, directory, beside, left_out=False):
+def collect(image, case, builds, program, place, directory, beside):
     """Recover a copy of an image; returns the evidence, as a dictionary.
 
-    beside is a context manager made from (directory), active from before the
-    server starts until after recovery: `redoahead trace`, or nothing.
+    case says who recovers, and what is done to the second largest relation
+    (validate.Case).  beside is a context manager made from (directory), active
+    from before the server starts until after recovery: `redoahead trace`, or
+    nothing.
     """
+    config = case.config
     strace = os.path.join(place, 'strace')
     blocks = os.path.join(place, 'daemon.blocks')
     events = os.path.join(place, 'pages.trace')
     os.makedirs(strace)
     postgres.copy_cluster(image.directory, directory)
-    chosen = leave_out(directory) if left_out else None
+    chosen = second_largest(directory)
+    if case.left_out:
+        leave_out(chosen)
     host.chill(directory)
     fetch_small(directory)
     host.fetch(builds[config.build].program('postgres'))
-    wrapper = syscalls.Strace(strace, [GROUP] if left_out else [])
+    wrapper = syscalls.Strace(strace, [GROUP] if case.left_out else [])
     settings = {**recovery.RECOVERING, **image.workload.settings, **config.settings}
     slept = waits.Waits(place)
-    found = {'config': config.name, 'left_out': chosen,
+    found = {'chosen': stem(os.path.relpath(chosen[0], directory)),
              'cached_before': cached_data_pages(directory)}
 
     def run(daemon):
         inodes = pagecache.data_inodes(directory)
-        left_out_inodes = {os.stat(path).st_ino for path in host.files_below(directory)
-                           if os.path.relpath(path, directory).split('.')[0] == chosen}
         with Accounts() as accounts, pagecache.Trace(directory, events) as trace:
             if daemon:
                 # It has read programs and libraries, too.
                 before = host.process_device_bytes(daemon.pid)
                 accounts.pids.append(daemon.pid)
-            with slept.beside(), beside(directory):
+            with slept.beside(), beside(directory), Evictor(chosen if case.evicted else []):
                 device = host.device_reads(directory)
                 with StracedServer(builds[config.build], directory, settings, place,
                                    os.path.join(place, 'server.log'), wrapper) as server:
@@ -212,8 +245,8 @@ def collect(image, config, builds, program, place, directory, beside, left_out=F
             found['daemon_device_bytes'] = accounts.last[daemon.pid] - before
         found['events_lost'] = trace.lost
         found['pages'] = judge(events, daemon, startup, inodes)
-        if chosen:
-            found['left_out_pages'] = judge(events, daemon, startup, left_out_inodes)
+        found['chosen_pages'] = judge(events, daemon, startup,
+                                      {os.stat(path).st_ino for path in chosen})
         found['calls'] = syscalls.read_all(strace, directory)
         found['waits'] = slept.of(sum(found['calls'][startup].calls.values()))
 

@@ -8,7 +8,6 @@ as a part of that whole, so that it means the same for many and for few.
 import contextlib
 import json
 import os
-import re
 import signal
 import time
 from dataclasses import dataclass
@@ -17,21 +16,24 @@ from . import config, evidence, postgres, recovery
 
 PAGES = recovery.BLOCK // evidence.PAGE         # in a block
 LOOKS = 1200                    # at the trace until it counts as stuck, POLL seconds apart
-SEGMENT = re.compile(r'\.\d+$')
 
 
 @dataclass(frozen=True)
 class Case:
     about: str                  # for the table
     config: config.Config       # who recovers
-    left_out: bool = False      # may the daemon not read one of the relations?
+    left_out: bool = False      # may the daemon not read the second largest relation?
+    evicted: bool = False       # is that one evicted from the page cache all the time?
 
 
 CASES = {
     'off': Case('stock, recovery_prefetch off', config.CONFIGS['off']),
     'default': Case('stock default (posix_fadvise)', config.CONFIGS['default']),
     'redoahead': Case('redoahead', config.CONFIGS['redoahead']),
-    'left-out': Case('redoahead, one relation left out', config.CONFIGS['redoahead'], True),
+    'left-out': Case('redoahead, one relation left out', config.CONFIGS['redoahead'],
+                     left_out=True),
+    'evicted': Case('redoahead, one relation evicted all the time', config.CONFIGS['redoahead'],
+                    evicted=True),
 }
 
 
@@ -99,14 +101,14 @@ def nothing_beside(directory):
 def stem(file):
     """The relation's file without its segment number, or the SLRU's directory."""
     return os.path.dirname(file) if file.startswith('pg_') and 'tblspc' not in file \
-        else SEGMENT.sub('', file)
+        else evidence.stem(file)
 
 
 def of_source(report, name, field):
     return sum(each[field] for each in report['sources'] if each['source'] == name)
 
 
-def measures(found, report):
+def measures(case, found, report):
     """All measures of one run; report is the trace's, or None."""
     def told(function):
         return None if report is None else function(report)
@@ -143,30 +145,38 @@ def measures(found, report):
     if 'daemon_blocks' in found:
         wanted = set(startup.reads)
         add('blocks ahead by the daemon', lambda r: of_source(r, 'daemon', 'prefetched'),
-            ahead, 'serve --trace')
-        add('', lambda r: of_source(r, 'daemon', 'prefetched'), pages['added'] / PAGES,
-            'page cache events')
+            pages['added'] / PAGES, 'page cache events')
+        # What is evicted while it is being read comes in more often than it is asked for.
+        if not case.evicted:
+            add('', lambda r: of_source(r, 'daemon', 'prefetched'), ahead, 'serve --trace')
         add('', lambda r: of_source(r, 'daemon', 'prefetched'),
             found['daemon_device_bytes'] / recovery.BLOCK - found['daemon']['wal_blocks_read'],
             '/proc/PID/io')
-        add('of those: used', lambda r: of_source(r, 'daemon', 'used'),
-            len(found['daemon_blocks'] & wanted), 'serve --trace, strace', ahead)
-        add('', lambda r: of_source(r, 'daemon', 'used'), pages['used'] / PAGES,
+        add('of those: used', lambda r: of_source(r, 'daemon', 'used'), pages['used'] / PAGES,
             'page cache events', ahead)
-        add('of those: wasted', lambda r: of_source(r, 'daemon', 'wasted'),
-            len(found['daemon_blocks'] - wanted), 'serve --trace, strace', ahead)
-    if found['left_out']:
-        missed = found['left_out_pages']['missed'] / PAGES
-        known = sum(1 for file, _ in startup.reads if stem(file) == found['left_out'])
-        add('missed, in the one left out', lambda r: missed_of(r, found['left_out']), known,
+        if not case.evicted:
+            add('', lambda r: of_source(r, 'daemon', 'used'),
+                len(found['daemon_blocks'] & wanted), 'serve --trace, strace', ahead)
+            add('of those: wasted', lambda r: of_source(r, 'daemon', 'wasted'),
+                len(found['daemon_blocks'] - wanted), 'serve --trace, strace', ahead)
+        add('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
+            pages['evicted'] / PAGES, 'page cache events', ahead)
+    if case.left_out:
+        missed = found['chosen_pages']['missed'] / PAGES
+        known = sum(1 for file, _ in startup.reads if stem(file) == found['chosen'])
+        add('missed, in the one left out', lambda r: missed_of(r, found['chosen']), known,
             'strace', read)
-        add('', lambda r: missed_of(r, found['left_out']), missed, 'page cache events')
+        add('', lambda r: missed_of(r, found['chosen']), missed, 'page cache events', read)
         add('missed, in all others', lambda r: r['blocks']['missed'] -
-            missed_of(r, found['left_out']), pages['missed'] / PAGES - missed,
+            missed_of(r, found['chosen']), pages['missed'] / PAGES - missed,
             'page cache events', read)
-    add('blocks put into the cache', lambda r: r['blocks']['missed'] +
-        sum(each['prefetched'] for each in r['sources']), cached_blocks(found),
-        'cachestat' if evidence.has_cachestat() else 'mincore')
+    if case.evicted:
+        add('missed, because evicted', lambda r: r['blocks']['missed_by']['evicted'],
+            pages['missed_after_eviction'] / PAGES, 'page cache events', read)
+    if not case.evicted:
+        add('blocks put into the cache', lambda r: r['blocks']['missed'] +
+            sum(each['prefetched'] for each in r['sources']), cached_blocks(found),
+            'cachestat' if evidence.has_cachestat() else 'mincore')
     if found['device']:
         add('device: reads', lambda r: r['device']['reads'], found['device']['requests'],
             '/sys/block/*/stat')
