@@ -235,6 +235,21 @@ test_cause_beyond_window(void **state)
 	expect_cause(TALLY_BEYOND_WINDOW);
 }
 
+/* As many as the daemon says, and no more. */
+static void
+test_cause_failed(void **state)
+{
+	(void) state;
+	named(1);
+	named(2);
+	classify.failed = 1;
+	missed(1);
+	expect_cause(TALLY_FAILED);
+	missed(2);
+	assert_int_equal(tally.missed[TALLY_FAILED], 1);
+	assert_int_equal(tally.missed[TALLY_BEYOND_WINDOW], 1);
+}
+
 static void
 test_cause_filtered(void **state)
 {
@@ -460,6 +475,7 @@ main(void)
 		CASE(test_waste),
 		CASE(test_cause_not_referenced),
 		CASE(test_cause_beyond_window),
+		CASE(test_cause_failed),
 		CASE(test_cause_filtered),
 		CASE(test_cause_evicted),
 		CASE(test_cause_evicted_unseen),

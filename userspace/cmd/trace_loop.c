@@ -191,6 +191,8 @@ fetch(struct tracer *tracer)
 	tracer->classify.references_complete =
 		references__take(&tracer->references, handle_reference, tracer);
 	tracer->classify.now_ns = clock__now_us() * 1000;
+	if (references__failed(&tracer->references) > tracer->classify.failed)
+		tracer->classify.failed = references__failed(&tracer->references);
 	(void) probe__consume(tracer->probe);
 	if (references__replay_lsn(&tracer->references) > tracer->now.replay_lsn)
 		tracer->now.replay_lsn = references__replay_lsn(&tracer->references);

@@ -63,7 +63,8 @@ cause_of(const struct classify *classify, const struct block_state *state, bool 
 	if (classify->engine == CLASSIFY_ENGINE_UNKNOWN)
 		return TALLY_UNKNOWN;
 	if (state != NULL && (state->flags & BLOCK_NAMED))
-		return TALLY_BEYOND_WINDOW;
+		return classify->tally->missed[TALLY_FAILED] < classify->failed ?
+			TALLY_FAILED : TALLY_BEYOND_WINDOW;
 	if (!classify->references_complete)
 		return TALLY_UNKNOWN;
 	return read_before ? TALLY_FILTERED : TALLY_NOT_REFERENCED;

@@ -179,6 +179,14 @@ references__replay_lsn(const struct references *references)
 		__atomic_load_n(&references->ring->replay_lsn, __ATOMIC_RELAXED);
 }
 
+/* How many blocks the daemon could not read. */
+uint64_t
+references__failed(const struct references *references)
+{
+	return references->ring == NULL ? 0 :
+		__atomic_load_n(&references->ring->blocks_failed, __ATOMIC_RELAXED);
+}
+
 /* Let go of the ring. */
 void
 references__close(struct references *references)

@@ -32,6 +32,7 @@ int			references__look(struct references *references, const pid_t *daemons,
 bool		references__take(struct references *references, references_handler handler,
 							 void *context);
 uint64_t	references__replay_lsn(const struct references *references);
+uint64_t	references__failed(const struct references *references);
 void		references__close(struct references *references);
 
 #endif							/* REDOAHEAD_PROBE_REFERENCES_H */

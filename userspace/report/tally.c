@@ -226,6 +226,7 @@ tally__cause_name(enum tally_cause cause)
 	static const char *const names[TALLY_CAUSES] = {
 		[TALLY_NOT_REFERENCED] = "not_referenced",
 		[TALLY_BEYOND_WINDOW] = "beyond_window",
+		[TALLY_FAILED] = "failed",
 		[TALLY_FILTERED] = "filtered",
 		[TALLY_EVICTED] = "evicted",
 		[TALLY_ENGINE_DOWN] = "engine_down",

@@ -35,6 +35,7 @@ enum tally_cause
 {
 	TALLY_NOT_REFERENCED,		/* the server never named it to the daemon */
 	TALLY_BEYOND_WINDOW,		/* named, but the daemon had not come to it */
+	TALLY_FAILED,				/* named, but the daemon could not read it */
 	TALLY_FILTERED,				/* redo has read it before, it was not named again */
 	TALLY_EVICTED,				/* prefetched, but evicted before use */
 	TALLY_ENGINE_DOWN,			/* no daemon was attached */
