@@ -313,6 +313,7 @@ meet_server(struct tracer *tracer, pid_t postmaster)
 		return err;
 	probe__await(tracer->probe, postmaster);
 	tracer->attached_us = clock__now_us();
+	probe__devices(tracer->probe, &tracer->devices);
 	look_for_daemons(tracer, tracer->attached_us);
 	return 0;
 }
@@ -394,7 +395,9 @@ begin(struct tracer *tracer)
 	/* The kernel makes processes older than they are, by up to 10 ms. */
 	tracer->from_start = age_us <= tracer->begin_us - tracer->attached_us;
 	probe__follow(tracer->probe, tracer->startup);
-	probe__devices(tracer->probe, &tracer->devices);
+	/* What came before it was noticed was seen, too. */
+	if (!tracer->from_start)
+		probe__devices(tracer->probe, &tracer->devices);
 	tracer->classify.startup = tracer->startup;
 	tracer->classify.tally = &tracer->now;
 	tally__begin(&tracer->now, tracer->begin_us * 1000);
