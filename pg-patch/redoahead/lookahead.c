@@ -18,7 +18,14 @@
  */
 #define MAX_SEEN_BUFFERS	(4 * 1024 * 1024)
 
-Lookahead	lookahead = {.reach = PG_UINT64_MAX};
+/* Loads are estimated from so many references, the latest ones. */
+#define RECENT_REFS			(1024 * 1024)
+
+Lookahead	lookahead = {.near = PG_UINT32_MAX,.reach = PG_UINT64_MAX};
+
+/* Counters when the latest references began. */
+static uint64 recent_offered;
+static uint64 recent_loads;
 
 /*
  * Forget what was asked for, and all references under way.  The memory of
@@ -30,6 +37,8 @@ lookahead__forget(void)
 {
 	lookahead.forgotten_lsn = lookahead.decode_lsn;
 	lookahead.head = lookahead.tail = lookahead.replaying = lookahead.settled = 0;
+	lookahead.near = PG_UINT32_MAX;
+	lookahead.reach = PG_UINT64_MAX;
 }
 
 /*
@@ -76,6 +85,21 @@ lookahead__fit(int window)
 	return true;
 }
 
+/* How many of so many references will make redo load a block. */
+static uint64
+loads_of(uint64 refs)
+{
+	uint64		offered = redoahead_counters.offered - recent_offered;
+	uint64		loads = redoahead_counters.emitted + redoahead_counters.not_read - recent_loads;
+
+	if (offered > RECENT_REFS)
+	{
+		recent_offered += offered / 2;
+		recent_loads += loads / 2;
+	}
+	return refs * loads / Max(offered, 1);
+}
+
 /*
  * Estimate what becomes of shared buffers.  Blocks that redo loads take buffers,
  * and one that has been used is not taken again before the clock has gone round.
@@ -89,14 +113,13 @@ lookahead__estimate(uint32 daemon_window)
 	uint64		loads;
 	uint64		near = NBuffers / 2;
 
-	lookahead.near = refs;
+	lookahead.near = PG_UINT32_MAX;
 	lookahead.reach = PG_UINT64_MAX;
 	if (likely(refs <= (uint32) NBuffers / 2))
 		return;
 	if (daemon_window > 0 && daemon_window < near)
 		near = daemon_window;
-	loads = refs * (redoahead_counters.emitted + redoahead_counters.not_read) /
-		Max(redoahead_counters.offered, 1);
+	loads = loads_of(refs);
 	if (loads > (uint32) NBuffers / 2)
 		lookahead.near = refs * near / loads;
 	if (loads > (uint32) NBuffers)

@@ -211,7 +211,11 @@ look_again(void)
 	{
 		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
 
-		if (!lookahead__stays(slot) && emission__possible())
+		/*
+		 * A slot may have been given up, or stand for another block by now; then
+		 * a block is asked for a bit too often, or too late.
+		 */
+		if (slot->lsn != 0 && !lookahead__stays(slot) && emission__possible())
 			ref->emitted = emission__ask(&slot->key, ref->lsn);
 	}
 }

@@ -238,6 +238,27 @@ what_is_asked_for_late_overtakes_what_is_read_ahead(void **state)
 	finish_and_account(2010);
 }
 
+/* Lost otherwise: blocks that nobody has asked for before would wait for ever. */
+static void
+many_late_ones_leave_room_for_the_others(void **state)
+{
+	uint64_t	lsn = 1000;
+
+	(void) state;
+	start(256, 1024);
+	offer(0, lsn);
+	for (uint32_t i = 0; i < 900; i++)
+		offer(10000 + 10 * i, 500);
+	for (uint32_t i = 1; i < 100; i++)
+		offer(100000 - 10 * i, ++lsn);
+	for (unsigned rounds = 0; rounds < 10; rounds++)
+		run(1);
+	/* More of them than the express lane of eight takes, and in the order of the disk. */
+	assert_true(turn_of(100000 - 10 * 90) < turn_of(100000 - 10 * 80));
+	assert_true(engine__ahead(engine) <= 1024);
+	finish_and_account(1000);
+}
+
 /* Lost otherwise: what is read ahead would be evicted before redo comes to it. */
 static void
 no_more_is_ahead_than_the_window(void **state)
@@ -353,6 +374,7 @@ main(void)
 		cmocka_unit_test_teardown(blocks_are_asked_for_in_the_order_of_the_disk, stop),
 		cmocka_unit_test_teardown(what_redo_wants_next_goes_first, stop),
 		cmocka_unit_test_teardown(what_is_asked_for_late_overtakes_what_is_read_ahead, stop),
+		cmocka_unit_test_teardown(many_late_ones_leave_room_for_the_others, stop),
 		cmocka_unit_test_teardown(no_more_is_ahead_than_the_window, stop),
 		cmocka_unit_test_teardown(no_more_is_in_flight_than_the_depth, stop),
 		cmocka_unit_test_teardown(what_redo_has_come_to_is_not_read, stop),

@@ -55,6 +55,12 @@
  */
 #define SWEEP_PART		8
 
+/* Part of the window that what is asked for late, and what is not, has at least. */
+#define LATE_PART_MIN	8
+
+/* What came late is counted in so many references, the latest ones. */
+#define RECENT_REFS		65536
+
 /* Redo that has not moved for so long stands still, us. */
 #define STANDS_STILL_US	500
 
@@ -65,6 +71,8 @@ struct engine
 	struct pool pool;			/* blocks to ask for, as they were decoded */
 	struct pool late;			/* those asked for late: redo comes to them soon */
 	uint64_t	newest_lsn;		/* latest record whose block is in the pool */
+	unsigned	recent_refs;	/* the latest references */
+	unsigned	recent_late;	/* of those, the ones that came late */
 	struct walahead wal;		/* WAL to ask for */
 	struct control control;		/* how many blocks, and how far ahead */
 	bool		blocked;		/* no descriptor until a request completes */
@@ -73,6 +81,12 @@ struct engine
 	uint64_t	replay_lsn;		/* where redo is */
 	uint64_t	moved_us;		/* when it was seen to move last, us */
 };
+
+static unsigned
+min(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
 
 /* Make an engine; it opens no file of the cluster before engine__begin. */
 int
@@ -122,6 +136,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	engine->blocked = false;
 	engine->moved_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
+	engine->recent_refs = engine->recent_late = 0;
 	pool__clear(&engine->pool);
 	pool__clear(&engine->late);
 	walahead__begin(&engine->wal, layout);
@@ -223,32 +238,38 @@ start_sweeps(struct engine *engine, struct pool *pool, unsigned ahead, unsigned 
 
 /*
  * How much of the window is left for what will be asked for late, blocks: such a
- * part as it has had so far.
+ * part as it has had lately, but neither nearly nothing nor nearly all.
  */
 static unsigned
 window_for_late(const struct engine *engine)
 {
-	const struct counters *counters = &engine->reader.counters;
 	unsigned	window = engine->control.window;
+	unsigned	part;
 
-	if (counters->refs_taken == 0)
+	if (engine->recent_late == 0)
 		return 0;
-	return (unsigned) ((double) counters->refs_late / (double) counters->refs_taken * window);
+	part = (unsigned) ((double) engine->recent_late / (double) engine->recent_refs * window);
+	if (part < window / LATE_PART_MIN)
+		return window / LATE_PART_MIN;
+	return min(part, window - window / LATE_PART_MIN);
 }
 
 /* Ask for as much as may be in flight: WAL, what redo wants next, the rest. */
 static void
 start_runs(struct engine *engine, uint64_t decode_lsn)
 {
-	unsigned	window = engine->control.window;
 	unsigned	for_late = window_for_late(engine);
+	unsigned	for_pool = engine->control.window - for_late;
 
+	/* What the others do not use. */
+	if (engine->pool.ahead < for_pool)
+		for_late += for_pool - engine->pool.ahead;
 	engine->blocked = engine->limited = false;
 	if (start_wal(engine, decode_lsn) &&
 		start_express(engine, &engine->late) &&
 		start_express(engine, &engine->pool) &&
-		start_sweeps(engine, &engine->late, window, 0))
-		start_sweeps(engine, &engine->pool, window - for_late, window / SWEEP_PART);
+		start_sweeps(engine, &engine->late, for_late, 0))
+		start_sweeps(engine, &engine->pool, for_pool, for_pool / SWEEP_PART);
 }
 
 /* Give up what redo has come to before it was asked for. */
@@ -352,7 +373,7 @@ engine__room(const struct engine *engine)
 	unsigned	room = pool__room(&engine->pool);
 	unsigned	late = pool__room(&engine->late);
 
-	return room < late ? room : late;
+	return min(room, late);
 }
 
 /* Take references, no more than engine__room allows. */
@@ -360,6 +381,12 @@ void
 engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned count)
 {
 	engine->reader.counters.refs_taken += count;
+	engine->recent_refs += count;
+	if (engine->recent_refs > RECENT_REFS)
+	{
+		engine->recent_refs /= 2;
+		engine->recent_late /= 2;
+	}
 	for (unsigned i = 0; i < count; i++)
 	{
 		struct relpath_key key;
@@ -373,6 +400,7 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 		else if (refs[i].lsn < engine->newest_lsn)
 		{
 			engine->reader.counters.refs_late++;
+			engine->recent_late++;
 			pool__add(&engine->late, &key, block, refs[i].lsn);
 		}
 		else
