@@ -117,10 +117,13 @@ begin_sample(struct control *control, uint64_t skip)
 void
 control__begin(struct control *control, uint64_t now_us)
 {
+	/* What was not measured to the end has not paid. */
+	if (control->starting && control->trial != 0)
+		control->settled = control->trial;
+	control->trial = 0;
 	control->depth = control->settled;
 	control->step = BEFORE;
 	control->changes = control->failed_trials = 0;
-	control->before = 0;
 	control->lost_permille = 0;
 	control->last_us = now_us;
 	control->last_blocks = 0;
@@ -211,31 +214,36 @@ end_trial(struct control *control, uint32_t after)
 	control->pause[!control->up] = control->backoff[!control->up];
 }
 
-/* A measurement at the very beginning is complete: go on doubling, or back to the last. */
+/*
+ * A measurement at the very beginning is complete: go on doubling while redo waits,
+ * or back to the last depth, control->trial, if doubling it has not paid.
+ */
 static void
 start_up(struct control *control, uint32_t rate, bool redo_waits)
 {
 	unsigned	depth = control->depth;
 	bool		pays = (uint64_t) rate * 100 >= (uint64_t) control->before * START_PERCENT;
 
-	if (control->before > 0 && !pays)
-		depth = control->trial;
-	else if (redo_waits && depth < control->max_depth)
-		depth = depth * 2 < control->max_depth ? depth * 2 : control->max_depth;
-	control->starting = depth > control->depth;
-	if (control->starting)
-	{
-		record(control, CONTROL_START, control->depth, depth);
-		control->before = rate;
-	}
-	else if (depth != control->depth)
+	if (control->trial != 0 && !pays)
 	{
 		control->tried = control->before;
 		control->before = rate;
-		record(control, CONTROL_AS_FAST, control->depth, depth);
+		record(control, CONTROL_AS_FAST, depth, control->trial);
+		control->depth = control->settled = control->trial;
+		control->starting = false;
 	}
-	control->trial = control->depth;
-	control->depth = control->settled = depth;
+	else if (depth == control->max_depth)
+		control->starting = false;
+	else if (redo_waits)
+	{
+		control->before = rate;
+		control->trial = depth;
+		depth = depth * 2 < control->max_depth ? depth * 2 : control->max_depth;
+		record(control, CONTROL_START, control->depth, depth);
+		control->depth = control->settled = depth;
+	}
+	else
+		control->trial = 0;
 }
 
 /* A measurement is complete: compare, and decide what to measure next. */

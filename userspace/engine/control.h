@@ -56,7 +56,7 @@ struct control
 	/* The trial of another depth: a measurement before, in and after it. */
 	int			step;			/* 0 before, 1 in, 2 after the trial */
 	bool		up;				/* is a larger depth tried? */
-	unsigned	trial;			/* the depth that was tried */
+	unsigned	trial;			/* the depth that was tried; when starting, the one before */
 	bool		starting;		/* does the depth double without trials? */
 	unsigned	successes;		/* trials in a row that found it better */
 	uint32_t	before;			/* blocks per second before */
