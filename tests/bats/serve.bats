@@ -90,7 +90,7 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 	[ "$status" -eq 2 ]
 	[[ $output == *"no data directory"* ]]
 	local option
-	for option in --depth=0 --depth=4097 --depth=x --window=0 --window=1048577 --files=-1 --backend=magic --nonsense; do
+	for option in --depth=0 --depth=4097 --depth=x --start-depth=0 --start-depth=4097 --window=0 --window=1048577 --files=-1 --backend=magic --nonsense; do
 		run "$redoahead" serve -D "$pgdata" "$option"
 		[ "$status" -eq 2 ]
 	done
@@ -113,7 +113,7 @@ resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status";
 @test "the manual page names every option, and every counter of the statistics file" {
 	local page word
 	page=$(sed 's/\\-/-/g' "$top/userspace/redoahead.1")
-	for word in $("$redoahead" serve --help | grep -oE -- '--[a-z]+' | sort -u); do
+	for word in $("$redoahead" serve --help | grep -oE -- '--[a-z-]+' | sort -u); do
 		[[ $page == *"$word"* ]] || { echo "no $word"; return 1; }
 	done
 	start --
@@ -539,13 +539,14 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 	command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"
 	truncate -s 256M "$work/disk"
 	mkfs.ext4 -q "$work/disk"
-	mount -o loop "$work/disk" "$pgdata/base/5"
+	mount -o loop "$work/disk" "$pgdata/base/5" || skip "no loop device can be had"
 	blockdev --setra 0 "$(findmnt -no SOURCE "$pgdata/base/5")"
 	relation base/5/16384 20000
 	start --
+	! grep -q 'io_uring cannot be used' "$work/log" || skip "io_uring cannot be used"
 	produce --count 2000 --blocks 20000
 	[ "$(field blocks_failed)" = 0 ]
-	[ "$(grep -c 'read-ahead is zero' "$work/log")" = 1 ]
+	[ "$(grep -c 'waiting for each read' "$work/log")" = 1 ]
 	stop
 	PYTHONPATH=$top/scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$pgdata/base/5/16384" <<-'EOF'
 	import sys

@@ -334,9 +334,9 @@ judge(struct sink *sink, uint32_t token, int32_t result)
 	sink->looks++;
 	sink->looks_failed += absent;
 	sink->halves += absent && result > 0;
-	if (sink->halves >= HALVES_TO_GIVE_UP)
-		give_up_groups(sink, "this device's read-ahead is zero, so that reads that may not wait "
-					   "start one page only (see blockdev --setra)");
+	if (sink->halves >= HALVES_TO_GIVE_UP && sink->halves * 2 >= sink->looks_failed)
+		give_up_groups(sink, "reads that may not wait start one page of each block only, as if "
+					   "this device's read-ahead is zero (see blockdev --setra)");
 	if (sink->looks == LOOKS_TO_JUDGE)
 	{
 		if (sink->looks_failed > LOOKS_TO_GIVE_UP)
