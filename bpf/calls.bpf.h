@@ -60,6 +60,7 @@ file_of_call(struct task_struct *task)
 	struct remembered *known = &remembered[current_call.fd & (REMEMBERED - 1)];
 	const struct inode *inode;
 	struct trace_file_key key;
+	__u32		file;
 
 	if (known->pid == current_call.pid && known->file != 0 && current_call.fd < REMEMBERED)
 		return known->file;
@@ -67,16 +68,21 @@ file_of_call(struct task_struct *task)
 	if (inode == NULL)
 		return 0;
 	make_key(&key, inode, false);
-	known->pid = current_call.pid;
-	known->file = number_file(&key, inode);
-	return known->file;
+	file = number_file(&key, inode);
+	if (current_call.fd < REMEMBERED)
+	{
+		known->pid = current_call.pid;
+		known->file = file;
+	}
+	return file;
 }
 
 /* A descriptor is closed. */
 static __always_inline int
 call_closes(__u64 fd)
 {
-	remembered[fd & (REMEMBERED - 1)].file = 0;
+	if (fd < REMEMBERED)
+		remembered[fd & (REMEMBERED - 1)].file = 0;
 	return 0;
 }
 

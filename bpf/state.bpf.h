@@ -143,15 +143,15 @@ dentry_of(const struct inode *inode)
 															BPF_FIELD_BYTE_OFFSET));
 }
 
-/* Tell user space of a new file, with its path. */
-static __always_inline void
+/* Tell user space of a new file, with its path; false if there is no room for that. */
+static __always_inline bool
 tell_file(const struct trace_file_key *key, __u32 number, const struct inode *inode)
 {
 	struct trace_file *event = reserve_event(sizeof(*event));
 	struct dentry *dentry = dentry_of(inode);
 
 	if (event == NULL)
-		return;
+		return false;
 	event->type = TRACE_EVENT_FILE;
 	event->named = dentry != NULL;
 	event->reserved = 0;
@@ -167,6 +167,7 @@ tell_file(const struct trace_file_key *key, __u32 number, const struct inode *in
 		dentry = BPF_CORE_READ(dentry, d_parent);
 	}
 	submit_event(event);
+	return true;
 }
 
 /* The number of a file, a new one if need be; 0 if there is no room for it. */
@@ -181,8 +182,11 @@ number_file(const struct trace_file_key *key, const struct inode *inode)
 	number = __sync_fetch_and_add(&last_file, 1) + 1;
 	if (bpf_map_update_elem(&files, key, &number, BPF_NOEXIST) == 0)
 	{
-		tell_file(key, number, inode);
-		return number;
+		if (tell_file(key, number, inode))
+			return number;
+		/* The next event of the file shall try again. */
+		bpf_map_delete_elem(&files, key);
+		return 0;
 	}
 	known = bpf_map_lookup_elem(&files, key);
 	if (known != NULL)

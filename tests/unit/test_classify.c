@@ -246,6 +246,7 @@ test_cause_failed(void **state)
 	missed(1);
 	expect_cause(TALLY_FAILED);
 	missed(2);
+	assert_int_equal(classify.failed, 0);
 	assert_int_equal(tally.missed[TALLY_FAILED], 1);
 	assert_int_equal(tally.missed[TALLY_BEYOND_WINDOW], 1);
 }

@@ -58,7 +58,7 @@ controlfile__read(struct controlfile *control, const struct cluster *cluster)
 	ssize_t		n;
 	int			fd;
 
-	fd = openat(cluster->dirfd, "global/pg_control", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = openat(cluster->dirfd, "global/pg_control", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	n = pread(fd, data, sizeof(data), 0);

@@ -29,7 +29,7 @@ read_text(int dirfd, const char *path, char *text, size_t size)
 	ssize_t		n;
 	int			fd;
 
-	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, size - 1);
@@ -49,20 +49,36 @@ read_of_process(pid_t pid, const char *name, char *text, size_t size)
 	return read_text(AT_FDCWD, path, text, size);
 }
 
-/* The postmaster that runs on the cluster, 0 if there is none. */
+/* Does a process work in the cluster's directory, as postmasters do?  Also if that is secret. */
+static bool
+works_there(pid_t pid, const struct cluster *cluster)
+{
+	struct stat there;
+	struct stat here;
+	char		path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", (int) pid);
+	if (stat(path, &there) < 0)
+		return errno == EACCES || errno == EPERM;
+	return fstat(cluster->dirfd, &here) == 0 && here.st_dev == there.st_dev &&
+		here.st_ino == there.st_ino;
+}
+
+/*
+ * The postmaster that runs on the cluster, 0 if there is none.  After a crash the
+ * number in its file may be that of another process.
+ */
 pid_t
 processes__postmaster(const struct cluster *cluster)
 {
 	char		text[32];
-	char		path[64];
 	long		pid;
 
 	if (read_text(cluster->dirfd, "postmaster.pid", text, sizeof(text)) == 0)
 		return 0;
 	/* A standalone backend writes its number with a minus. */
 	pid = labs(strtol(text, NULL, 10));
-	snprintf(path, sizeof(path), "/proc/%ld", pid);
-	return pid > 0 && access(path, F_OK) == 0 ? (pid_t) pid : 0;
+	return pid > 0 && works_there((pid_t) pid, cluster) ? (pid_t) pid : 0;
 }
 
 /* A field of /proc/PID/stat behind the name of the program; field 3 is the first. */
@@ -117,8 +133,8 @@ visit_for_startup(pid_t pid, void *argument)
 	if (!read_stat(pid, 4, &parent) || (pid_t) parent != search->postmaster)
 		return false;
 	/* "postgres: startup ..." or "postgres: CLUSTER NAME: startup ..." */
-	read_of_process(pid, "cmdline", title, sizeof(title));
-	if (strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL)
+	if (read_of_process(pid, "cmdline", title, sizeof(title)) == 0 ||
+		strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL)
 		return false;
 	search->found = pid;
 	return true;

@@ -191,8 +191,7 @@ fetch(struct tracer *tracer)
 	tracer->classify.references_complete =
 		references__take(&tracer->references, handle_reference, tracer);
 	tracer->classify.now_ns = clock__now_us() * 1000;
-	if (references__failed(&tracer->references) > tracer->classify.failed)
-		tracer->classify.failed = references__failed(&tracer->references);
+	tracer->classify.failed += references__take_failed(&tracer->references);
 	(void) probe__consume(tracer->probe);
 	if (references__replay_lsn(&tracer->references) > tracer->now.replay_lsn)
 		tracer->now.replay_lsn = references__replay_lsn(&tracer->references);
@@ -318,6 +317,16 @@ meet_server(struct tracer *tracer, pid_t postmaster)
 	return 0;
 }
 
+/* Would a server that starts now recover?  Stays as it is if that cannot be told. */
+static void
+learn_state(struct tracer *tracer, bool *recovers)
+{
+	const struct cluster *cluster = tracer->config->cluster;
+
+	if (controlfile__read(&tracer->control, cluster) == 0)
+		*recovers = controlfile__needs_recovery(&tracer->control, cluster);
+}
+
 /* Wait until a startup process recovers, or for a signal. */
 static int
 wait_for_recovery(struct tracer *tracer)
@@ -340,6 +349,7 @@ wait_for_recovery(struct tracer *tracer)
 				gone_us = clock__now_us();
 			arrived = true;
 			server = 0;
+			learn_state(tracer, &recovers);
 			if (clock__now_us() - gone_us >= READY_US)
 				probe__detach(tracer->probe);
 			else if ((err = be_ready(tracer)) < 0)
@@ -349,9 +359,9 @@ wait_for_recovery(struct tracer *tracer)
 		}
 		if (postmaster != server)
 		{
-			/* Before the startup process changes what the file says. */
-			if (controlfile__read(&tracer->control, tracer->config->cluster) == 0)
-				recovers = controlfile__needs_recovery(&tracer->control, tracer->config->cluster);
+			/* The startup process changes what the file says. */
+			if (!arrived)
+				learn_state(tracer, &recovers);
 			err = meet_server(tracer, postmaster);
 			if (err < 0)
 				return err;
@@ -423,7 +433,10 @@ outcome_of(struct tracer *tracer, bool ended)
 	return FINDINGS_INTERRUPTED;
 }
 
-/* Follow the startup process until it ends, or we are to stop. */
+/*
+ * Follow the startup process until it ends, or we are to stop.  -EAGAIN if it had
+ * gone before that.
+ */
 static int
 follow(struct tracer *tracer)
 {
@@ -434,7 +447,14 @@ follow(struct tracer *tracer)
 
 	err = begin(tracer);
 	if (err == -ESRCH)
-		return 0;				/* it was faster */
+	{
+		log_warning("the startup process (PID %d) had gone before it could be followed; "
+					"waiting for the next recovery", (int) tracer->startup);
+		return -EAGAIN;
+	}
+	if (err < 0)
+		log_error("the startup process (PID %d) cannot be followed: %s; run as root, on Linux "
+				  "5.15 or later", (int) tracer->startup, strerror(-err));
 	while (err == 0 && !ended && !tracer->stop &&
 		   (config->count == 0 || tracer->reports < config->count))
 	{
@@ -512,11 +532,14 @@ trace_loop__run(const struct trace_config *config)
 	if (err < 0)
 		goto cleanup;
 	log_info("waiting for recovery of \"%s\"", config->cluster->path);
-	err = wait_for_recovery(tracer);
-	if (err == 0 && !tracer->stop)
-		err = follow(tracer);
-	else if (err == 0)
-		log_info("stopped before there was a recovery");
+	do
+	{
+		err = wait_for_recovery(tracer);
+		if (err == 0 && tracer->stop)
+			log_info("stopped before there was a recovery");
+		else if (err == 0)
+			err = follow(tracer);
+	} while (err == -EAGAIN);
 
 cleanup:
 	probe__close(tracer->probe);

@@ -54,7 +54,7 @@ waste(struct classify *classify, struct block_state *state, enum tally_waste how
 
 /* Why was a block missed? */
 static enum tally_cause
-cause_of(const struct classify *classify, const struct block_state *state, bool read_before)
+cause_of(struct classify *classify, const struct block_state *state, bool read_before)
 {
 	if (state != NULL && (state->flags & BLOCK_EVICTED))
 		return TALLY_EVICTED;
@@ -63,8 +63,12 @@ cause_of(const struct classify *classify, const struct block_state *state, bool 
 	if (classify->engine == CLASSIFY_ENGINE_UNKNOWN)
 		return TALLY_UNKNOWN;
 	if (state != NULL && (state->flags & BLOCK_NAMED))
-		return classify->tally->missed[TALLY_FAILED] < classify->failed ?
-			TALLY_FAILED : TALLY_BEYOND_WINDOW;
+	{
+		if (classify->failed == 0)
+			return TALLY_BEYOND_WINDOW;
+		classify->failed--;
+		return TALLY_FAILED;
+	}
 	if (!classify->references_complete)
 		return TALLY_UNKNOWN;
 	return read_before ? TALLY_FILTERED : TALLY_NOT_REFERENCED;

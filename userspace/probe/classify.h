@@ -30,7 +30,7 @@ struct classify
 	pid_t		startup;		/* whose reads count */
 	enum classify_engine engine;	/* the daemon */
 	bool		references_complete;	/* none was missed so far */
-	uint64_t	failed;			/* blocks that the daemon could not read so far */
+	uint64_t	failed;			/* blocks that the daemon could not read, not told of */
 	uint64_t	now_ns;			/* time of what is not told with its own, ns */
 	uint64_t	pending[TALLY_PREFETCHERS]; /* prefetched and not used yet, blocks */
 };

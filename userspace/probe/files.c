@@ -27,6 +27,9 @@
 /* Slots of the table at first; a power of two. */
 #define FIRST_SLOTS		256
 
+/* Most files and tables of them. */
+#define MAX_ENTRIES		(1024 * 1024)
+
 /* Bytes that blocks_read grows by. */
 #define BITS_STEP		1024
 
@@ -130,6 +133,9 @@ widen(struct files *files)
 static uint32_t
 add_entry(struct files *files, const struct relpath_key *key, uint32_t row)
 {
+	/* Names come from others, too. */
+	if (files->count >= MAX_ENTRIES)
+		return FILES_NONE;
 	if ((files->count + 1) * 2 > files->slot_count && widen(files) < 0)
 		return FILES_NONE;
 	if (files->count == files->room)
@@ -241,7 +247,8 @@ make_path(struct files *files, const struct trace_file *event, char path[RELPATH
 		snprintf(path, RELPATH_BYTES, "pg_wal/%s", names[0]);
 	else if (strcmp(names[1], "global") == 0 || strncmp(names[1], "pg_", 3) == 0)
 		snprintf(path, RELPATH_BYTES, "%s/%s", names[1], names[0]);
-	else if (strncmp(names[2], "PG_", 3) == 0)
+	else if (strncmp(names[2], "PG_", 3) == 0 &&
+			 names[2][strspn(names[2], "0123456789PG_")] == '\0')
 	{
 		memcpy(files->tablespace_dir, names[2], sizeof(files->tablespace_dir));
 		find_tablespace(files, names[3], oid);

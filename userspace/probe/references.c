@@ -22,7 +22,10 @@
 /* What /proc says of the descriptor. */
 #define RING_LINK	"/memfd:redoahead"
 
-/* Is what lies there a ring that we know how to read? */
+/* Seals without which the memory could go away below us. */
+#define REQUIRED_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* Is this the header of a ring that we know how to read? */
 static bool
 is_sound(const struct redoahead_ring *ring, uint64_t bytes)
 {
@@ -47,9 +50,13 @@ static int
 open_ring(struct references *references, int fd, const struct stat *st)
 {
 	uint64_t	lost = references->lost;
+	struct redoahead_ring header;
 	uint64_t	head;
 	void	   *memory;
+	int			seals = fcntl(fd, F_GET_SEALS);
 
+	if (seals < 0 || (seals & REQUIRED_SEALS) != REQUIRED_SEALS)
+		return -EPROTO;
 	memory = mmap(NULL, (size_t) st->st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -60,14 +67,17 @@ open_ring(struct references *references, int fd, const struct stat *st)
 		.inode = st->st_ino,
 		.lost = lost,
 	};
-	if (!is_sound(memory, references->bytes))
+	/* Those who share it may change it at any time. */
+	memcpy(&header, memory, sizeof(header));
+	if (!is_sound(&header, references->bytes))
 	{
 		references__close(references);
 		return -EPROTO;
 	}
-	references->capacity = references->ring->capacity;
+	references->capacity = header.capacity;
 	references->slots = (const struct redoahead_ref *)
-		((const char *) memory + references->ring->refs_offset);
+		((const char *) memory + header.refs_offset);
+	references->failed = header.blocks_failed;
 	head = head_of(references);
 	if (head > references->capacity)
 	{
@@ -99,7 +109,7 @@ look_at(struct references *references, pid_t daemon)
 		if (readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1) < 0 ||
 			strncmp(link, RING_LINK, strlen(RING_LINK)) != 0)
 			continue;
-		fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
+		fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t) sizeof(struct redoahead_ring))
 			result = -EACCES;
 		else if (references->ring != NULL && st.st_ino == references->inode)
@@ -179,12 +189,16 @@ references__replay_lsn(const struct references *references)
 		__atomic_load_n(&references->ring->replay_lsn, __ATOMIC_RELAXED);
 }
 
-/* How many blocks the daemon could not read. */
+/* How many blocks the daemon could not read since the last call, or the ring was found. */
 uint64_t
-references__failed(const struct references *references)
+references__take_failed(struct references *references)
 {
-	return references->ring == NULL ? 0 :
-		__atomic_load_n(&references->ring->blocks_failed, __ATOMIC_RELAXED);
+	uint64_t	before = references->failed;
+
+	if (references->ring == NULL)
+		return 0;
+	references->failed = __atomic_load_n(&references->ring->blocks_failed, __ATOMIC_RELAXED);
+	return references->failed > before ? references->failed - before : 0;
 }
 
 /* Let go of the ring. */

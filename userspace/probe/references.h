@@ -25,6 +25,7 @@ struct references
 	uint64_t	known_lsn;		/* all references of records from here on are known */
 	bool		overrun;		/* known_lsn is that of the next one to be read */
 	uint64_t	lost;			/* overwritten before they were read */
+	uint64_t	failed;			/* blocks that the daemon had failed to read when asked last */
 };
 
 int			references__look(struct references *references, const pid_t *daemons,
@@ -32,7 +33,7 @@ int			references__look(struct references *references, const pid_t *daemons,
 bool		references__take(struct references *references, references_handler handler,
 							 void *context);
 uint64_t	references__replay_lsn(const struct references *references);
-uint64_t	references__failed(const struct references *references);
+uint64_t	references__take_failed(struct references *references);
 void		references__close(struct references *references);
 
 #endif							/* REDOAHEAD_PROBE_REFERENCES_H */

@@ -33,12 +33,14 @@ find_in_file(Elf *elf, const char *name, uint64_t *value)
 			(header.sh_type != SHT_DYNSYM && header.sh_type != SHT_SYMTAB))
 			continue;
 		data = elf_getdata(section, NULL);
-		for (size_t i = 0; data != NULL && i < header.sh_size / header.sh_entsize; i++)
+		for (size_t i = 0; data != NULL && i < data->d_size / header.sh_entsize; i++)
 		{
 			const char *found;
 			GElf_Sym	symbol;
 
-			if (gelf_getsym(data, (int) i, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF)
+			if (gelf_getsym(data, (int) i, &symbol) == NULL)
+				break;
+			if (symbol.st_shndx == SHN_UNDEF)
 				continue;
 			found = elf_strptr(elf, header.sh_link, symbol.st_name);
 			if (found != NULL && strcmp(found, name) == 0)
