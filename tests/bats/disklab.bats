@@ -109,6 +109,13 @@ reads_take_less_than() {	# DEVICE SECONDS
 	[ "$status" -eq 0 ]
 }
 
+tells_health() {
+	"$disklab" run
+	run "$disklab" status
+	[ "$status" -eq 0 ] && [[ $output == *"2 x hdd, raid 0"*healthy* ]] &&
+		[ "$(field health healthy)" = True ]
+}
+
 # Lost otherwise: nobody could make an array, see whether to trust it, and get
 # rid of it; and a second `up` could destroy the data of the first.
 @test "an array comes up, tells its health, and goes down" {
@@ -118,12 +125,9 @@ reads_take_less_than() {	# DEVICE SECONDS
 	grep -F " $lab/mnt " /proc/self/mountinfo | grep -w btrfs
 
 	# It is not while the machine does not let it run; its counters begin anew with `run`.
-	eventually eval '"$disklab" run && "$disklab" status'
-	run "$disklab" status
-	[[ $output == *"2 x hdd, raid 0"*healthy* ]]
+	eventually tells_health
 	[ "$(field state)" = up ]
 	[ "$(field health phase)" = run ]
-	[ "$(field health healthy)" = True ]
 	[ "$(field health disk 1 pending)" = 0 ]
 	loop=$(field loops 0)
 	[ "$(cat "/sys/block/${loop#/dev/}/queue/rotational")" = 1 ]
@@ -229,10 +233,10 @@ reads_take_less_than() {	# DEVICE SECONDS
 	need_disks
 	up --disks 2 --size 1G
 	kill -STOP "$(field pid)"
-	run "$disklab" status
+	run timeout 600 "$disklab" status
 	[ "$status" -eq 1 ]
 	[[ $output == broken:* ]]
-	"$disklab" down
+	timeout 600 "$disklab" down
 	nothing_left
 }
 

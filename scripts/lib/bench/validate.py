@@ -82,7 +82,11 @@ class Tracer:
         if child.child.returncode != 0:
             raise recovery.RunRejected(f'redoahead trace failed:\n{child.text()[-2000:]}')
         with open(self.output, encoding='utf-8') as file:
-            self.report = json.loads(file.read().splitlines()[-1])
+            reports = file.read().splitlines()
+        if not reports:
+            raise recovery.RunRejected('redoahead trace reported nothing: recovery was over '
+                                       'before it could be followed')
+        self.report = json.loads(reports[-1])
 
     @staticmethod
     def wait_until(child, condition):
