@@ -7,8 +7,11 @@ import contextlib
 import os
 import subprocess
 import tempfile
+import time
 
 from . import host, postgres
+
+LOOKS = 200                     # at a file system that is in use, POLL seconds apart
 
 
 def command(*arguments):
@@ -35,11 +38,22 @@ def remove(place):
     """Remove what filesystem() made there."""
     file, point = os.path.join(place, 'loop.img'), os.path.join(place, 'loop')
     if os.path.ismount(point):
-        command('umount', point)
+        unmount(point)
     if os.path.exists(file):
         if device_of(place):
             command('losetup', '--detach', device_of(place))
         os.remove(file)
+
+
+def unmount(point):
+    """io_uring lets go of the files of a process that has ended a little later."""
+    for _ in range(LOOKS):
+        try:
+            command('umount', point)
+            return
+        except host.HostError:
+            time.sleep(postgres.POLL)
+    command('umount', point)
 
 
 def set_readahead(place, kilobytes):
