@@ -75,8 +75,8 @@ time_reads() {				# DEVICE
 	EOF
 }
 
-reads_take_less_than() {	# DEVICE SECONDS
-	awk -v limit="$2" -v seconds="$(time_reads "$1")" 'BEGIN { exit !(seconds < limit) }'
+reads_take_less_than() {	# DEVICE SECONDS, an expression
+	awk -v seconds="$(time_reads "$1")" "BEGIN { exit !(seconds < $2) }"
 }
 
 # Lost otherwise: a mistyped option would measure something else than was meant.
@@ -188,12 +188,12 @@ tells_health() {
 		requests=$(field health requests)
 		[ "$requests" -ge 40 ]
 		# An average access takes 12 ms, a request to a volume 0.8 ms.
-		least=0.0008
-		[ "$model" != hdd ] || least=0.006
+		least=0.0008 less=$slow
+		[ "$model" != hdd ] || least=0.006 less="$slow / 2"
 		awk -v slow="$slow" -v least="$least" 'BEGIN { exit !(slow > 40 * least) }'
 		# A busy machine may take as long by itself, but not whenever it is asked.
 		"$disklab" load
-		eventually reads_take_less_than "$device" "$slow"
+		eventually reads_take_less_than "$device" "$less"
 		"$disklab" down
 	done
 }

@@ -100,11 +100,21 @@ need_evidence() {
 	EOF
 }
 
-# Lost otherwise: the trace would be held against something that is wrong itself.
-@test "what strace, the kernel, the server and the daemon tell of a recovery agrees" {
-	need_evidence
-	"$top/scripts/trace-validate" --evidence-only --scale 5 --case redoahead,left-out \
-		--json "$result" 3>&-
+# A command that measures, three times at most: others use the machine, too.
+agrees_once_in_three() {	# JUDGE OPTION...
+	local judge=$1 tries
+	shift
+	for tries in 1 2 3; do
+		run "$top/scripts/trace-validate" --scale 5 --json "$result" "$@" 3>&-
+		echo "$output"
+		[ "$status" -le 1 ] || return 1
+		! "$judge" || return 0
+		echo "try $tries of 3 failed"
+	done
+	return 1
+}
+
+evidence_agrees() {
 	python "$result" <<-'EOF'
 	import json, sys
 
@@ -124,7 +134,27 @@ need_evidence() {
 	    missed = found['blocks missed']['page cache events']
 	    if case['case'] == 'left-out':
 	        assert missed >= 0.1 * read, missed
+	    else:
+	        assert missed <= 0.05 * read, missed
 	EOF
+}
+
+trace_agrees() {
+	python "$result" <<-'EOF'
+	import json, sys
+
+	for case in json.load(open(sys.argv[1]))['cases']:
+	    for each in case['measures']:
+	        # In a small cluster a few blocks are a percent, of the device's requests too many.
+	        if not each['measure'].startswith('device'):
+	            assert each['disagreement'] <= 0.02, (case['case'], each)
+	EOF
+}
+
+# Lost otherwise: the trace would be held against something that is wrong itself.
+@test "what strace, the kernel, the server and the daemon tell of a recovery agrees" {
+	need_evidence
+	agrees_once_in_three evidence_agrees --evidence-only --case redoahead,left-out
 	! grep -q "$REDOAHEAD_BENCH_DIR" /proc/self/mounts
 	[ -z "$(losetup -n -O BACK-FILE | grep -F "$REDOAHEAD_BENCH_DIR")" ]
 }
@@ -132,17 +162,5 @@ need_evidence() {
 # Lost otherwise: redoahead trace may say what it likes.
 @test "redoahead trace agrees with the evidence" {
 	need_evidence
-	"$top/build/redoahead" trace --help >/dev/null 2>&1 || skip "this redoahead has no trace"
-	run "$top/scripts/trace-validate" --scale 5 --json "$result" 3>&-
-	echo "$output"
-	[ "$status" -le 1 ]
-	python "$result" <<-'EOF'
-	import json, sys
-
-	for case in json.load(open(sys.argv[1]))['cases']:
-	    for each in case['measures']:
-	        # In a small cluster a few blocks are a percent, and others use the machine.
-	        if not each['measure'].startswith('device'):
-	            assert each['disagreement'] <= 0.05, (case['case'], each)
-	EOF
+	agrees_once_in_three trace_agrees
 }

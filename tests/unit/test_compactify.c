@@ -202,6 +202,33 @@ check(const Functions *functions, const Job *job, int *errors)
 	return false;
 }
 
+/* Does the fast path take most of the heap pages that it is for? */
+static bool
+takes_most(const Functions *functions, int npages, uint64 seed)
+{
+	ShapeRandom random = seed;
+	int			wanted = 0;
+	int			taken = 0;
+	Job			job;
+
+	job.page = malloc(BLCKSZ);
+	for (int i = 0; i < npages; i++)
+	{
+		Shape		shape = shapes__any(&random);
+
+		shapes__make(&shape, &random, &job);
+		if (job.kind != SHAPE_HEAP ||
+			PageGetMaxOffsetNumber(job.page) < COMPACTIFY_MIN_ITEMS)
+			continue;
+		wanted++;
+		memcpy(page_other, job.page, BLCKSZ);
+		taken += !leaves_to_stock(functions, page_other);
+	}
+	free(job.page);
+	printf("# %s: the fast path took %d of %d heap pages\n", functions->name, taken, wanted);
+	return wanted > 0 && taken * 10 >= wanted * 9;
+}
+
 static bool
 check_many(const Functions *functions, bool damaged, int npages, uint64 seed, int *errors)
 {
@@ -267,6 +294,15 @@ main(int argc, char **argv)
 				   ++ntests, argv[1], each->name, npages, damaged ? "damaged" : "valid",
 				   errors);
 			fflush(stdout);
+			failed += !ok;
+		}
+
+		{
+			bool		ok = takes_most(each, npages, seed);
+
+			/* Lost otherwise: all speed, as stock's code would do it all. */
+			printf("%sok %d - %s: %s does most pages itself\n", ok ? "" : "not ",
+				   ++ntests, argv[1], each->name);
 			failed += !ok;
 		}
 
