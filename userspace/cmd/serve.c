@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/serve_loop.h"
 #include "engine/pool.h"
 #include "report/log.h"
@@ -79,19 +80,6 @@ static const struct argp_option options[] = {
 	{0}
 };
 
-static unsigned
-parse_number(struct argp_state *state, const char *name, const char *text, unsigned max)
-{
-	char	   *end;
-	long		number;
-
-	errno = 0;
-	number = strtol(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || number < 1 || number > (long) max)
-		argp_error(state, "--%s=%s: not a number from 1 to %u", name, text, max);
-	return (unsigned) number;
-}
-
 static error_t
 parse_option(int key, char *value, struct argp_state *state)
 {
@@ -99,23 +87,20 @@ parse_option(int key, char *value, struct argp_state *state)
 
 	switch (key)
 	{
-		case 'D':
-			arguments->pgdata = value;
-			break;
 		case OPTION_SOCKET:
 			arguments->socket = value;
 			break;
 		case OPTION_DEPTH:
-			arguments->depth = parse_number(state, "depth", value, MAX_DEPTH);
+			arguments->depth = (unsigned) options__number(state, "depth", value, 1, MAX_DEPTH);
 			break;
 		case OPTION_START_DEPTH:
-			arguments->start_depth = parse_number(state, "start-depth", value, MAX_DEPTH);
+			arguments->start_depth = (unsigned) options__number(state, "start-depth", value, 1, MAX_DEPTH);
 			break;
 		case OPTION_WINDOW:
-			arguments->window = parse_number(state, "window", value, MAX_WINDOW);
+			arguments->window = (unsigned) options__number(state, "window", value, 1, MAX_WINDOW);
 			break;
 		case OPTION_FILES:
-			arguments->files = parse_number(state, "files", value, MAX_FILES);
+			arguments->files = (unsigned) options__number(state, "files", value, 1, MAX_FILES);
 			break;
 		case OPTION_BACKEND:
 			if (strcmp(value, "auto") != 0 && strcmp(value, "io_uring") != 0 &&
@@ -132,20 +117,8 @@ parse_option(int key, char *value, struct argp_state *state)
 		case OPTION_TIMELINE:
 			arguments->timeline = value;
 			break;
-		case 'v':
-			log__set_verbose(1);
-			break;
-		case ARGP_KEY_ARG:
-			argp_error(state, "too many arguments (first is \"%s\")", value);
-			break;
-		case ARGP_KEY_END:
-			if (arguments->pgdata == NULL)
-				arguments->pgdata = getenv("PGDATA");
-			if (arguments->pgdata == NULL || arguments->pgdata[0] == '\0')
-				argp_error(state, "no data directory; give one with -D or in PGDATA");
-			break;
 		default:
-			return ARGP_ERR_UNKNOWN;
+			return options__common(key, value, state, &arguments->pgdata);
 	}
 	return 0;
 }

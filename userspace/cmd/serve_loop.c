@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/options.h"
 #include "cmd/serve_loop.h"
 #include "report/clock.h"
 #include "report/log.h"
@@ -497,22 +498,6 @@ run(struct serve *serve)
 	return err;
 }
 
-/* Block the signals that end us and receive them through a descriptor. */
-static int
-open_signals(void)
-{
-	sigset_t	signals;
-	int			fd;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-		return -errno;
-	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 /* The daemon.  Returns 0 when told to stop, or -errno. */
 int
 serve_loop__run(const struct serve_config *config)
@@ -521,7 +506,7 @@ serve_loop__run(const struct serve_config *config)
 	int			err;
 
 	serve.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	serve.signal_fd = open_signals();
+	serve.signal_fd = options__signals();
 	if (serve.epoll_fd < 0 || serve.signal_fd < 0 ||
 		watch(&serve, serve.signal_fd, EPOLLIN) < 0)
 	{

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/trace_loop.h"
 #include "report/log.h"
 
@@ -55,22 +56,6 @@ static const struct argp_option options[] = {
 	{0}
 };
 
-static uint64_t
-parse_number(struct argp_state *state, const char *name, const char *text,
-			 uint64_t min, uint64_t max)
-{
-	char	   *end;
-	unsigned long long number;
-
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || text[0] == '-' ||
-		number < min || number > max)
-		argp_error(state, "--%s=%s: not a number from %llu to %llu", name, text,
-				   (unsigned long long) min, (unsigned long long) max);
-	return number;
-}
-
 static double
 parse_interval(struct argp_state *state, const char *text)
 {
@@ -102,14 +87,11 @@ parse_option(int key, char *value, struct argp_state *state)
 
 	switch (key)
 	{
-		case 'D':
-			arguments->pgdata = value;
-			break;
 		case OPTION_INTERVAL:
 			arguments->interval = parse_interval(state, value);
 			break;
 		case OPTION_COUNT:
-			arguments->count = parse_number(state, "count", value, 1, UINT32_MAX);
+			arguments->count = options__number(state, "count", value, 1, UINT32_MAX);
 			break;
 		case OPTION_JSON:
 			arguments->json = true;
@@ -121,27 +103,17 @@ parse_option(int key, char *value, struct argp_state *state)
 			parse_attach(state, &arguments->attach, value);
 			break;
 		case OPTION_BUFFER:
-			arguments->buffer = (uint32_t) parse_number(state, "buffer", value,
+			arguments->buffer = (uint32_t) options__number(state, "buffer", value,
 														MIN_BUFFER, MAX_BUFFER);
 			if ((arguments->buffer & (arguments->buffer - 1)) != 0)
 				argp_error(state, "--buffer=%s: not a power of two", value);
 			break;
-		case 'v':
-			log__set_verbose(1);
-			break;
-		case ARGP_KEY_ARG:
-			argp_error(state, "too many arguments (first is \"%s\")", value);
-			break;
 		case ARGP_KEY_END:
-			if (arguments->pgdata == NULL)
-				arguments->pgdata = getenv("PGDATA");
-			if (arguments->pgdata == NULL || arguments->pgdata[0] == '\0')
-				argp_error(state, "no data directory; give one with -D or in PGDATA");
 			if (arguments->count > 0 && arguments->interval == 0)
 				argp_error(state, "--count needs --interval");
-			break;
+			return options__common(key, value, state, &arguments->pgdata);
 		default:
-			return ARGP_ERR_UNKNOWN;
+			return options__common(key, value, state, &arguments->pgdata);
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@
 
 #include "cluster/controlfile.h"
 #include "cluster/processes.h"
+#include "cmd/options.h"
 #include "cmd/trace_loop.h"
 #include "probe/classify.h"
 #include "probe/probe.h"
@@ -94,21 +95,6 @@ wait_ms(struct tracer *tracer, int ms)
 	if (fds[0].revents != 0)
 		tracer->stop = true;
 	return fds[1].revents != 0;
-}
-
-static int
-open_signals(void)
-{
-	sigset_t	signals;
-	int			fd;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
-		return -errno;
-	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
 }
 
 /* Note a daemon for the report. */
@@ -503,7 +489,7 @@ prepare(struct tracer *tracer)
 		err = classify__create(&tracer->classify, tracer->files,
 							   tracer->control.block_size, MAX_BLOCKS);
 	if (err == 0)
-		err = tracer->signal_fd = open_signals();
+		err = tracer->signal_fd = options__signals();
 	if (err < 0)
 	{
 		log_error("cannot start: %s; give this process more memory and descriptors",
