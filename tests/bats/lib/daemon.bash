@@ -1,0 +1,84 @@
+# The daemon alone, with a stand-in for the startup process: setup and teardown of
+# each test, and what the tests do to both.  The data directory is a fake that
+# holds just what the daemon looks at.  It tests nothing by itself.
+
+setup() {
+	top=$BATS_TEST_DIRNAME/../..
+	redoahead=$top/build/redoahead
+	tools=$top/build/tests/tools
+	work=$(mktemp -d "${TMPDIR:-/var/tmp}/redoahead-serve.XXXXXX")
+	chmod 755 "$work"
+	pgdata=$work/data
+	socket=$pgdata/pg_stat_tmp/redoahead.sock
+	mkdir -p "$pgdata"/{global,base/5,pg_stat_tmp,pg_xact,pg_tblspc,pg_multixact/members}
+	echo 18 >"$pgdata/PG_VERSION"
+	printf 'ABCDEFGH\x08\x07\0\0\0\0\0\0' >"$pgdata/global/pg_control"
+	unset PGDATA
+	daemon=
+}
+
+teardown() {
+	if [ -n "$daemon" ]; then
+		kill -KILL "$daemon" 2>/dev/null || true
+		wait "$daemon" 2>/dev/null || true
+	fi
+	# io_uring lets go of the files of a process that has ended a little later.
+	wait_for unmounted
+	rm -rf "$work"
+}
+
+# Wait until a command succeeds, for a minute.  Looks are counted, because time also
+# passes while a virtual machine is suspended.
+wait_for() {				# COMMAND...
+	local looks=3000
+	until "$@"; do
+		if [ $((looks -= 1)) -le 0 ]; then
+			echo "waited in vain for: $*"
+			[ ! -e "$work/log" ] || cat "$work/log"
+			return 1
+		fi
+		read -rt 0.02 <> <(:) || true
+	done
+}
+
+unmounted() { ! mountpoint -q "$pgdata/base/5" || umount "$pgdata/base/5" 2>/dev/null; }
+
+start() {					# [-w WRAPPER...] -- OPTION...
+	local -a wrapper=()
+	while [ "$1" != -- ]; do wrapper+=("$1"); shift; done
+	shift
+	"${wrapper[@]}" "$redoahead" serve -D "$pgdata" --stats "$work/stats" "$@" 2>"$work/log" 3>&- &
+	daemon=$!
+	wait_for grep -q 'serving' "$work/log"
+}
+
+stop() {
+	kill -TERM "$daemon"
+	wait "$daemon"
+	daemon=
+}
+
+# A relation of so many blocks that the page cache does not hold.
+relation() {				# PATH BLOCKS
+	dd if=/dev/zero of="$pgdata/$1" bs=8192 count="$2" status=none conv=fsync
+	dd of="$pgdata/$1" oflag=nocache conv=notrunc,fdatasync count=0 status=none
+}
+
+produce() {
+	"$tools/ring_producer" -D "$pgdata" "$@" >"$work/out"
+}
+
+field() {					# NAME : from the producer's line
+	sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" "$work/out"
+}
+
+stat_field() {				# NAME : of the last recovery, once the file tells of its end
+	wait_for grep -q '"attached": false' "$work/stats"
+	sed -n "/\"recovery\"/,/\"total\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
+}
+
+sessions_ended() { [ "$(grep -c 'recovery ended' "$work/log")" -ge "$1" ]; }
+
+descriptors() { ls "/proc/$daemon/fd" | wc -l; }
+
+resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status"; }

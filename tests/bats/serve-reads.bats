@@ -1,0 +1,268 @@
+#!/usr/bin/env bats
+# The daemon alone, with a stand-in for the startup process: which blocks it reads,
+# how far ahead, what it counts, and what it does where reading is hard.
+
+load lib/daemon
+
+@test "blocks are read once each, joined, and counted" {
+	relation base/5/16384 2000
+	start -- --trace "$work/trace"
+	produce --count 2000 --blocks 2000 --sequential
+	[ "$(field blocks_read)" = 2000 ]
+	wait_for sessions_ended 1
+	[ "$(stat_field blocks_read)" = 2000 ]
+	[ "$(stat_field requests)" -lt 500 ]
+	stop
+	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
+}
+
+# Lost otherwise: CPU time, of which small sweeps cost more for each block.
+@test "references of a trickle gather while redo is far from them, and only then" {
+	local far near
+	start --
+	relation base/5/16384 2000
+	produce --count 6000 --rate 20000 --blocks 2000 --lsn-step 100000
+	far=$(stat_field sweeps)
+	produce --count 6000 --rate 20000 --blocks 2000
+	wait_for sessions_ended 2
+	near=$(stat_field sweeps)
+	echo "sweeps: far $far, near $near"
+	[ $((far * 2)) -lt "$near" ]
+}
+
+control_field() {			# NAME : of the limits, in the statistics file
+	sed -n "/\"control\"/,/\"recovery\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
+}
+
+cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
+
+all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\).*/\1/p' "$work/stats")" -ge "$1" ]; }
+
+# Lost otherwise: a core while a recovery is paused, and the way to end the
+# daemon; a server that died there would keep all others from being served.
+@test "while redo stands still and no more may be read ahead, the daemon rests and listens" {
+	local before
+	relation base/5/16384 500
+	start -- --window 64
+	mkfifo "$work/input"
+	"$tools/ring_producer" -D "$pgdata" --count 500 --blocks 500 --sequential --replay-lsn 1 \
+		--no-wait --hold <"$work/input" >"$work/out" 3>&- &
+	local producer=$!
+	exec 7>"$work/input"
+	wait_for all_is_asked_for 64
+	before=$(cpu_ticks)
+	read -rt 1 <> <(:) || true
+	echo "CPU ticks: $(($(cpu_ticks) - before))"
+	[ $(($(cpu_ticks) - before)) -le 10 ]
+	[ "$(control_field window_blocks)" = 64 ]
+	[ "$(control_field depth_blocks)" -ge 1 ]
+	kill -KILL "$producer"
+	exec 7>&-
+	wait_for sessions_ended 1
+	[ "$(stat_field blocks_read)" -le 80 ]
+	[ "$(($(stat_field blocks_read) + $(stat_field blocks_abandoned) + $(stat_field refs_duplicate)))" -le 500 ]
+	stop
+}
+
+@test "the window is never larger than --window" {
+	relation base/5/16384 500
+	start -- --window 1 --depth 1
+	produce --count 50 --blocks 50 --no-wait
+	wait_for sessions_ended 1
+	[ "$(control_field window_blocks)" = 1 ]
+	[ "$(control_field depth_blocks)" = 1 ]
+	[ "$(stat_field blocks_in_flight_max)" -le 1 ]
+}
+
+@test "the timeline names its columns, and goes on until the recovery ends" {
+	relation base/5/16384 2000
+	start -- --timeline "$work/timeline"
+	produce --count 6000 --rate 10000 --blocks 2000
+	wait_for sessions_ended 1
+	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read$/ { exit 1 }
+		NR > 1 && (NF != 8 || $1 < seconds || $8 < blocks || $4 > 2 * $6) { exit 1 }
+		NR > 1 { seconds = $1; blocks = $8 }
+		END { if (NR < 4 || blocks == 0) exit 1 }' "$work/timeline" || { cat "$work/timeline"; return 1; }
+	stop
+	run "$redoahead" serve -D "$pgdata" --timeline "$work/none/timeline"
+	[ "$status" -eq 1 ]
+	[[ $output == *"$work/none/timeline"*"--timeline"* ]]
+}
+
+@test "segments, forks, tablespaces, global and SLRU files are found" {
+	local spc=$work/spc
+	mkdir -p "$spc/PG_18_202506291/5"
+	ln -s "$spc" "$pgdata/pg_tblspc/70000"
+	relation base/5/16384.2 8
+	relation base/5/16384_fsm 8
+	relation base/5/16384_vm.1 8
+	relation global/1262 8
+	relation pg_tblspc/70000/PG_18_202506291/5/16384_init 8
+	relation pg_xact/000A 32
+	relation pg_multixact/members/14078 32
+	start --
+	local case
+	for case in "--segment-blocks 100 --first-block 200 --blocks 8" "--fork 1 --blocks 8" \
+		"--fork 2 --segment-blocks 100 --first-block 100 --blocks 8" \
+		"--spc 1664 --db 0 --rel 1262 --blocks 8" "--spc 70000 --fork 3 --blocks 8" \
+		"--kind 1 --rel 0 --first-block 320 --blocks 8" \
+		"--kind 1 --rel 2 --first-block $((0x14078 * 32)) --blocks 8"; do
+		produce --sequential --count 8 $case
+		echo "$case: $(cat "$work/out")"
+		[ "$(field blocks_read)" = 8 ]
+	done
+}
+
+@test "replayed references are dropped, the one being replayed is not" {
+	relation base/5/16384 100
+	start --
+	produce --sequential --count 100 --blocks 100 --replay-lsn 1090
+	[ "$(field blocks_stale)" = 90 ]
+	[ "$(field blocks_read)" = 10 ]
+}
+
+@test "unknown kinds, forks, SLRUs and impossible databases are counted by reason" {
+	start --
+	local case
+	for case in "--kind 2|kind" "--fork 4|fork" "--kind 1 --rel 4|slru" "--rel 0|relation" \
+		"--db 0|database" "--spc 1664|database" "--spc 0|database" \
+		"--first-block 4294967295 --blocks 1|block" \
+		"--kind 1 --rel 0 --first-block 4294967295 --blocks 1|block"; do
+		produce --count 5 ${case%|*}
+		wait_for sessions_ended 1
+		[ "$(stat_field "${case#*|}")" = 5 ]
+		[ "$(field blocks_read)" = 0 ]
+		: >"$work/log"
+	done
+}
+
+@test "missing files and blocks beyond the end are failures, not errors" {
+	relation base/5/16384 10
+	start --
+	produce --count 5000 --rel 90000 --blocks 10
+	[ "$(field blocks_failed)" -gt 0 ]
+	produce --count 100 --blocks 100 --sequential
+	[ "$(field blocks_read)" = 10 ]
+	[ "$(field blocks_failed)" = 90 ]
+	wait_for sessions_ended 2
+	[ "$(stat_field beyond_eof)" = 90 ]
+	produce --count 10 --spc 70000
+	wait_for sessions_ended 3
+	[ "$(grep -c -e error: -e warning: "$work/log")" = 0 ]
+}
+
+@test "a ring full of garbage harms nothing" {
+	start --
+	local seed
+	for seed in 1 2 3; do
+		produce --garbage --count 100000 --seed $seed
+		[ "$(field tail)" = 100000 ]
+	done
+	relation base/5/16384 10
+	produce --count 10 --blocks 10 --sequential
+	[ "$(field blocks_read)" = 10 ]
+}
+
+@test "an impossible head ends the session with one line" {
+	relation base/5/16384 100
+	start --
+	local name
+	for name in head-jump head-back; do
+		: >"$work/log"
+		produce --count 100 --blocks 100 --fault $name
+		[ "$(field gone)" = true ]
+		[ "$(grep -c warning: "$work/log")" = 1 ]
+	done
+	produce --count 100 --blocks 100 --sequential
+	[ "$(field blocks_read)" = 100 ]
+}
+
+@test "with few descriptors it keeps fewer files open and reads all the same" {
+	local i
+	for i in {0..99}; do relation base/5/$((20000 + i)) 4; done
+	start bash -c 'ulimit -n 40; exec "$@"' - --
+	grep -q 'RLIMIT_NOFILE is 40' "$work/log"
+	produce --rel 20000 --rels 100 --blocks 4 --count 400 --sequential
+	[ "$(field blocks_read)" = 400 ]
+	wait_for sessions_ended 1
+	[ "$(stat_field files_evicted)" -gt 0 ]
+}
+
+@test "out of descriptors is counted, and the session goes on" {
+	local i
+	for i in {0..99}; do relation base/5/$((20000 + i)) 4; done
+	start --
+	prlimit --pid "$daemon" --nofile=18:18
+	produce --rel 20000 --rels 100 --blocks 4 --count 400 --sequential
+	[ "$(field status)" = 0 ]
+	[ $(($(field blocks_read) + $(field blocks_failed))) = 400 ]
+	[ "$(field blocks_read)" -gt 0 ]
+}
+
+@test "without io_uring it says so once and uses posix_fadvise" {
+	relation base/5/16384 100
+	local error
+	for error in EPERM ENOSYS; do
+		start "$tools/without_io_uring" $error --
+		[ "$(grep -c 'io_uring cannot be used' "$work/log")" = 1 ]
+		grep -q '"backend": "fadvise"' "$work/stats"
+		produce --count 200 --blocks 200 --sequential
+		[ "$(field blocks_read)" = 100 ]
+		[ "$(field blocks_failed)" = 100 ]
+		stop
+	done
+	run "$tools/without_io_uring" EPERM "$redoahead" serve -D "$pgdata" --backend io_uring
+	[ "$status" -eq 1 ]
+	[[ $output == *kernel.io_uring_disabled* ]]
+}
+
+# Lost otherwise: everything, on the file systems that containers have.
+@test "where a read that may not wait is refused, it reads all the same" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	mkdir "$work"/{lower,upper,scratch}
+	mount -t overlay -o "lowerdir=$work/lower,upperdir=$work/upper,workdir=$work/scratch" \
+		overlay "$pgdata/base/5" || skip "the kernel has no overlay file system"
+	local i
+	for i in {0..99}; do relation base/5/$((20000 + i)) 1; done
+	start --
+	produce --rel 20000 --rels 100 --blocks 1 --count 100 --sequential
+	[ "$(field blocks_read)" = 100 ]
+	[ "$(grep -c 'does not start reads that may not wait' "$work/log")" = 1 ]
+	PYTHONPATH=$top/scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$pgdata"/base/5/20* <<-'EOF'
+	import sys
+	from bench import host
+
+	assert len(sys.argv) == 101, sys.argv
+	for path in sys.argv[1:]:
+	    assert host.cached_pages(path) * 4096 == 8192, path
+	EOF
+	stop
+}
+
+# Lost otherwise: half of each block, on devices that somebody tuned for random reads.
+@test "where the device's read-ahead is zero, whole blocks are read all the same" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"
+	truncate -s 256M "$work/disk"
+	mkfs.ext4 -q "$work/disk"
+	mount -o loop "$work/disk" "$pgdata/base/5" || skip "no loop device can be had"
+	blockdev --setra 0 "$(findmnt -no SOURCE "$pgdata/base/5")"
+	relation base/5/16384 20000
+	start --
+	! grep -q 'io_uring cannot be used' "$work/log" || skip "io_uring cannot be used"
+	produce --count 2000 --blocks 20000
+	[ "$(field blocks_failed)" = 0 ]
+	[ "$(grep -c 'waiting for each read' "$work/log")" = 1 ]
+	stop
+	PYTHONPATH=$top/scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$pgdata/base/5/16384" <<-'EOF'
+	import sys
+	from bench import host
+
+	pages = host.residency(sys.argv[1])
+	blocks = [pages[i] + pages[i + 1] for i in range(0, len(pages), 2)]
+	print(f'{blocks.count(2)} whole blocks, {blocks.count(1)} halves')
+	# A few were read before the daemon knew.
+	assert blocks.count(2) >= 1500 and blocks.count(1) <= 300, blocks
+	EOF
+}
