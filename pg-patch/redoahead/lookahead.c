@@ -9,6 +9,7 @@
 #include "utils/memutils.h"
 
 #include "buffers.h"
+#include "emission.h"
 #include "lookahead.h"
 #include "redoahead.h"
 
@@ -104,19 +105,22 @@ loads_of(uint64 refs)
  * Estimate what becomes of shared buffers.  Blocks that redo loads take buffers,
  * and one that has been used is not taken again before the clock has gone round.
  * Asking for a block again must be early enough to be among those that the daemon
- * reads now, of which there are daemon_window at most (0: not known).
+ * reads now.
  */
 void
-lookahead__estimate(uint32 daemon_window)
+lookahead__estimate(void)
 {
 	uint64		refs = lookahead.head - lookahead.tail;
 	uint64		loads;
 	uint64		near = NBuffers / 2;
+	uint32		daemon_window;
 
 	lookahead.near = PG_UINT32_MAX;
 	lookahead.reach = PG_UINT64_MAX;
 	if (likely(refs <= (uint32) NBuffers / 2))
 		return;
+	/* The daemon writes to this cache line often, so look only if it matters. */
+	daemon_window = emission__daemon_window();
 	if (daemon_window > 0 && daemon_window < near)
 		near = daemon_window;
 	loads = loads_of(refs);

@@ -58,7 +58,7 @@ extern Lookahead lookahead;
 
 extern void lookahead__forget(void);
 extern bool lookahead__fit(int window);
-extern void lookahead__estimate(uint32 daemon_window);
+extern void lookahead__estimate(void);
 extern PendingRef *lookahead__next_doubtful(void);
 extern bool lookahead__stays(SeenSlot *slot);
 

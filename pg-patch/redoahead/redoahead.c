@@ -98,7 +98,7 @@ sink_decoded(const DecodedXLogRecord *record)
 	int			n;
 
 	lookahead.decode_lsn = record->lsn;
-	lookahead__estimate(emission__daemon_window());
+	lookahead__estimate();
 	n = implied__of_record(record, refs);
 	if (unlikely(n > 0))
 		emission__implied(refs, n);
