@@ -59,7 +59,6 @@ file_of_call(struct task_struct *task)
 {
 	struct remembered *known = &remembered[current_call.fd & (REMEMBERED - 1)];
 	const struct inode *inode;
-	struct trace_file_key key;
 	__u32		file;
 
 	if (known->pid == current_call.pid && known->file != 0 && current_call.fd < REMEMBERED)
@@ -67,8 +66,15 @@ file_of_call(struct task_struct *task)
 	inode = inode_of(task, current_call.fd);
 	if (inode == NULL)
 		return 0;
-	make_key(&key, inode, false);
-	file = number_file(&key, inode);
+	if (counts_only)
+		file = count_file(inode, false);
+	else
+	{
+		struct trace_file_key key;
+
+		make_key(&key, inode, false);
+		file = number_file(&key, inode);
+	}
 	if (current_call.fd < REMEMBERED)
 	{
 		known->pid = current_call.pid;
@@ -118,6 +124,7 @@ call_ends(__s64 result)
 	bool		read = current_call.call == CALL_READ;
 	struct trace_read *event;
 	__u64		now_ns;
+	bool		slept;
 	__u32		file;
 
 	if (current_call.pid != pid)
@@ -127,11 +134,17 @@ call_ends(__s64 result)
 	current_call.pid = 0;
 	if (file == 0)
 		return 0;
+	slept = task->nvcsw != current_call.sleeps;
+	if (counts_only)
+	{
+		count_read(file, &current_call, result, slept, now_ns - current_call.begin_ns);
+		return 0;
+	}
 	event = reserve_event(sizeof(*event));
 	if (event == NULL)
 		return 0;
 	event->type = TRACE_EVENT_READ;
-	event->flags = task->nvcsw != current_call.sleeps ? TRACE_READ_SLEPT : 0;
+	event->flags = slept ? TRACE_READ_SLEPT : 0;
 	event->rmid = 0;
 	event->reserved = 0;
 	event->file = file;

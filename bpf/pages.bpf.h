@@ -149,6 +149,8 @@ startup_inserted(const struct piece *piece, const struct trace_file_key *key)
 			return;
 		who = TRACE_WHO_READAHEAD;
 	}
+	if (counts_only)
+		return;
 	file = number_file(key, piece->inode);
 	if (file != 0)
 		tell_pages(TRACE_EVENT_INSERT, who, file, piece);
@@ -175,6 +177,11 @@ inserted(const void *folio, const bool trusted)
 		startup_inserted(&piece, &key);
 		return 0;
 	}
+	if (counts_only)
+	{
+		count_prefetched(count_file(piece.inode, trusted), first_block(&piece), blocks_of(&piece));
+		return 0;
+	}
 	block = key.inode << 32 ^ first_block(&piece);
 	if (piece.pages == 1 && block == last_inserted)
 		return 0;
@@ -196,8 +203,18 @@ deleted(const void *folio, const bool trusted)
 	__u32	   *file;
 	__u8		who = TRACE_WHO_OTHER;
 
+	if (counts_only && startup_tgid == 0)
+		return 0;
 	if (!piece_of(&piece, folio, trusted))
 		return 0;
+	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
+		who = TRACE_WHO_STARTUP;
+	if (counts_only)
+	{
+		count_removed(number_of_inode(piece.inode, trusted), first_block(&piece),
+					  blocks_of(&piece), who == TRACE_WHO_STARTUP);
+		return 0;
+	}
 	make_key(&key, piece.inode, trusted);
 	file = bpf_map_lookup_elem(&files, &key);
 	if (file == NULL)
@@ -207,8 +224,6 @@ deleted(const void *folio, const bool trusted)
 		return 0;
 	last_deleted = block;
 	last_inserted = 0;
-	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
-		who = TRACE_WHO_STARTUP;
 	tell_pages(TRACE_EVENT_DELETE, who, *file, &piece);
 	return 0;
 }

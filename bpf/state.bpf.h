@@ -28,12 +28,17 @@ const volatile __s64 nr_preadv2 = -1;
 const volatile __s64 nr_fadvise64 = -1;
 const volatile __s64 nr_close = -1;
 const volatile bool miss_by_readahead = false;	/* page_cache_sync_ra tells of misses */
+const volatile bool counts_only = false;	/* no events, only struct trace_counts */
+const volatile __u32 ahead_slots = 2;	/* of the map ahead; a power of two */
 
 /* Whom to follow; 0: nobody. */
 volatile __u32 startup_tgid = 0;	/* the startup process */
 volatile __u32 postmaster_tgid = 0;	/* its parent, while the former is not known */
 volatile __u32 daemon_tgid[TRACE_DAEMONS] = {0};	/* the daemons; the first 0 ends them */
 volatile __u64 error_context_address = 0;	/* of error_context_stack in the former; 0: unknown */
+
+/* What user space looks at when there are no events. */
+struct trace_counts counts = {0};
 
 /* Events that did not fit, and files that could not be told apart. */
 __u64		lost_events = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
  * trace.bpf.c
- *		The probes of `redoahead trace`: where they are attached.
+ *		The probes of `redoahead trace` and of the daemon: where they are attached.
  *
  * What they do is in the *.bpf.h files; here each of them gets an entry for
  * every way to attach it.  User space loads one entry of each (attach.c).
@@ -21,6 +21,7 @@
 #include "trace.h"
 #include "state.bpf.h"
 #include "record.bpf.h"
+#include "count.bpf.h"
 #include "calls.bpf.h"
 #include "pages.bpf.h"
 #include "device.bpf.h"

@@ -1,6 +1,6 @@
 /*
  * trace.h
- *		What the probes of `redoahead trace` and user space tell each other.
+ *		What the probes and user space tell each other.
  *
  * Included by trace.bpf.c and by userspace/probe: constants and fixed-width
  * structs only.  Fixed-width types come from the includer: vmlinux.h on one
@@ -109,5 +109,24 @@ struct trace_device
 	__u64		busy_ns;		/* latency, summed, ns */
 	__u64		slots[TRACE_SLOTS]; /* requests by latency */
 };
+
+/*
+ * What the daemon asks for instead of events: blocks of relations and SLRUs since the
+ * probes were loaded.
+ */
+struct trace_counts
+{
+	__u64		timely;			/* that redo read and found */
+	__u64		late;			/* that were on their way: redo waited */
+	__u64		missed;			/* that redo had to read itself */
+	__u64		missed_evicted; /* of those, brought in by the daemon, but evicted before use */
+	__u64		waited_ns;		/* time in the calls for late and missed ones, ns */
+	__u64		prefetched;		/* brought into the page cache by the daemon */
+	__u64		used;			/* of those, read by redo */
+	__u64		evicted;		/* of those, evicted before use */
+	__u64		dropped;		/* of those, removed by redo with their file */
+};
+
+_Static_assert(sizeof(struct trace_counts) == 72, "trace_counts layout");
 
 #endif							/* REDOAHEAD_BPF_TRACE_H */

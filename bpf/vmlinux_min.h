@@ -37,6 +37,7 @@ enum
 enum bpf_map_type
 {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27
 };
 
@@ -48,7 +49,8 @@ enum
 
 enum
 {
-	BPF_F_NO_PREALLOC = 1U << 0
+	BPF_F_NO_PREALLOC = 1U << 0,
+	BPF_F_MMAPABLE = 1U << 10
 };
 
 enum
@@ -120,6 +122,7 @@ struct address_space
 
 struct qstr
 {
+	__u32		len;
 	const unsigned char *name;
 };
 

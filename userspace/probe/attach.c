@@ -190,6 +190,24 @@ is_chosen(const struct attach *attach, const char *program, int only)
 	return false;
 }
 
+/* Make the maps as large as the programs need them. */
+static int
+set_maps(const struct attach *attach, struct trace_bpf *programs)
+{
+	uint32_t	slots = attach->settings.ahead_slots;
+	int			err;
+
+	err = bpf_map__set_max_entries(programs->maps.events, attach->settings.buffer_bytes);
+	if (err == 0 && slots > 0)
+	{
+		programs->rodata->ahead_slots = slots;
+		err = bpf_map__set_max_entries(programs->maps.ahead, slots);
+	}
+	if (err == 0 && !is_chosen(attach, "issue_btf", -1))
+		err = bpf_map__set_max_entries(programs->maps.issued, 1);
+	return err;
+}
+
 /* Load the programs of all points, or of one alone. */
 static int
 load(struct attach *attach, int only)
@@ -212,7 +230,8 @@ load(struct attach *attach, int only)
 	programs->rodata->nr_close = SYS_close;
 	programs->rodata->miss_by_readahead =
 		strcmp(attach__way(attach, ATTACH_MISSES), "sync_ra") == 0;
-	err = bpf_map__set_max_entries(programs->maps.events, attach->settings.buffer_bytes);
+	programs->rodata->counts_only = attach->settings.ahead_slots > 0;
+	err = set_maps(attach, programs);
 	if (err == 0)
 		err = trace_bpf__load(programs);
 	if (err < 0)
@@ -231,9 +250,9 @@ unload(struct attach *attach)
 	attach->programs = NULL;
 }
 
-/* A way does not work: go on to the next one.  False if there is none. */
+/* A way does not work: go on to the next one.  False, with the reason, if there is none. */
 static bool
-refuse(struct attach *attach, enum attach_point point, int err)
+refuse(struct attach *attach, enum attach_point point, int err, char reason[ATTACH_REASON])
 {
 	const char *way = attach__way(attach, point);
 
@@ -241,8 +260,9 @@ refuse(struct attach *attach, enum attach_point point, int err)
 		attach->chosen[point] + 1 == MAX_WAYS ||
 		points[point].ways[attach->chosen[point] + 1].name == NULL)
 	{
-		log_error("%s cannot be observed by %s: %s; --verbose shows what the kernel says",
-				  points[point].name, way, strerror(-err));
+		snprintf(reason, ATTACH_REASON,
+				 "%s cannot be observed by %s: %s; --verbose shows what the kernel says",
+				 points[point].name, way, strerror(-err));
 		return false;
 	}
 	attach->chosen[point]++;
@@ -253,7 +273,7 @@ refuse(struct attach *attach, enum attach_point point, int err)
 
 /* Find out which points the kernel refuses; 1 if another way is left for each. */
 static int
-find_refused(struct attach *attach, int err)
+find_refused(struct attach *attach, int err, char reason[ATTACH_REASON])
 {
 	bool		found = false;
 
@@ -268,12 +288,13 @@ find_refused(struct attach *attach, int err)
 		if (alone == 0)
 			continue;
 		found = true;
-		if (!refuse(attach, point, alone))
+		if (!refuse(attach, point, alone, reason))
 			return alone;
 	}
 	if (!found)
-		log_error("the probes cannot be loaded together: %s; give this process more memory",
-				  strerror(-err));
+		snprintf(reason, ATTACH_REASON,
+				 "the probes cannot be loaded together: %s; give this process more memory",
+				 strerror(-err));
 	return found ? 1 : err;
 }
 
@@ -315,7 +336,7 @@ set_disks(struct attach *attach)
 
 /* Load the best programs that the kernel takes. */
 static int
-load_best(struct attach *attach)
+load_best(struct attach *attach, char reason[ATTACH_REASON])
 {
 	for (;;)
 	{
@@ -326,7 +347,7 @@ load_best(struct attach *attach)
 			set_disks(attach);
 			return 0;
 		}
-		err = find_refused(attach, err);
+		err = find_refused(attach, err, reason);
 		if (err <= 0)
 			return err;
 	}
@@ -334,10 +355,11 @@ load_best(struct attach *attach)
 
 /*
  * Attach what was loaded.  What does not go that way is loaded the next way,
- * which may make new maps: the caller must look them up after this.
+ * which may make new maps: the caller must look them up after this.  If that fails
+ * it says why.
  */
 int
-attach__attach(struct attach *attach)
+attach__attach(struct attach *attach, char reason[ATTACH_REASON])
 {
 	int			err;
 
@@ -346,15 +368,28 @@ attach__attach(struct attach *attach)
 		err = attach_point(attach, point);
 		if (err == 0)
 			continue;
-		if (!refuse(attach, point, err))
+		if (!refuse(attach, point, err, reason))
 			return err;
 		unload(attach);
-		err = load_best(attach);
+		err = load_best(attach, reason);
 		if (err < 0)
 			return err;
 		point = -1;				/* all over again */
 	}
 	return 0;
+}
+
+/* Attach once more what was attached before; the programs and their maps stay as they are. */
+int
+attach__again(struct attach *attach)
+{
+	int			err = 0;
+
+	for (int point = 0; err == 0 && point < ATTACH_POINT_COUNT; point++)
+		err = attach_point(attach, point);
+	if (err < 0)
+		attach__detach(attach);
+	return err;
 }
 
 /* Detach all probes; they stay loaded. */
@@ -364,26 +399,27 @@ attach__detach(struct attach *attach)
 	trace_bpf__detach(attach->programs);
 }
 
-/* Try all that will be needed, and leave it loaded but not attached. */
+/* Try all that will be needed, and leave it loaded but not attached; or say why not. */
 int
 attach__open(struct attach **result, const struct attach_choice *forced,
-			 const struct attach_settings *settings)
+			 const struct attach_settings *settings, char reason[ATTACH_REASON])
 {
 	struct refusal_facts facts;
 	struct attach *attach;
-	char		reason[512];
 	int			err;
 
 	refusal__look(&facts);
 	if (refusal__is_certain(&facts))
 	{
-		refusal__explain(&facts, 0, reason, sizeof(reason));
-		log_error("recovery cannot be traced: %s", reason);
+		refusal__explain(&facts, 0, reason, ATTACH_REASON);
 		return -EPERM;
 	}
 	attach = calloc(1, sizeof(*attach));
 	if (attach == NULL)
+	{
+		snprintf(reason, ATTACH_REASON, "%s; give this process more memory", strerror(ENOMEM));
 		return -ENOMEM;
+	}
 	attach->forced = *forced;
 	attach->settings = *settings;
 	for (int point = 0; point < ATTACH_POINT_COUNT; point++)
@@ -391,17 +427,14 @@ attach__open(struct attach **result, const struct attach_choice *forced,
 			attach->chosen[point] = (unsigned) find_way(point, forced->ways[point]);
 
 	libbpf_set_print(say);
-	err = load_best(attach);
+	err = load_best(attach, reason);
 	if (err == 0)
-		err = attach__attach(attach);
+		err = attach__attach(attach, reason);
 	if (err < 0)
 	{
-		/* What was refused has been said; only this does not tell why. */
+		/* Only this does not tell why. */
 		if (err == -EPERM || err == -EACCES)
-		{
-			refusal__explain(&facts, err, reason, sizeof(reason));
-			log_error("recovery cannot be traced: %s", reason);
-		}
+			refusal__explain(&facts, err, reason, ATTACH_REASON);
 		attach__close(attach);
 		return err;
 	}

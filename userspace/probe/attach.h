@@ -28,11 +28,16 @@ struct attach_choice
 	const char *ways[ATTACH_POINT_COUNT];	/* by point */
 };
 
+/* Room for a reason why something does not work, bytes. */
+#define ATTACH_REASON	512
+
 /* The settings of the probes. */
 struct attach_settings
 {
 	uint32_t	block_size;		/* PostgreSQL's, bytes */
 	uint32_t	buffer_bytes;	/* ring buffer, bytes: a power of two */
+	uint32_t	ahead_slots;	/* no events but counts, of so many blocks ahead of redo: a
+								 * power of two; 0: events */
 	const dev_t *disks;			/* whole disks to follow */
 	unsigned	disk_count;		/* how many */
 };
@@ -44,8 +49,9 @@ const char *attach__point_name(enum attach_point point);
 int			attach__parse(struct attach_choice *choice, char *text, const char **wrong);
 const char *attach__help(void);
 int			attach__open(struct attach **attach, const struct attach_choice *forced,
-						 const struct attach_settings *settings);
-int			attach__attach(struct attach *attach);
+						 const struct attach_settings *settings, char reason[ATTACH_REASON]);
+int			attach__attach(struct attach *attach, char reason[ATTACH_REASON]);
+int			attach__again(struct attach *attach);
 void		attach__detach(struct attach *attach);
 void		attach__close(struct attach *attach);
 struct trace_bpf *attach__programs(struct attach *attach);

@@ -53,6 +53,7 @@ probe__open(struct probe **result, const struct attach_choice *forced,
 {
 	struct attach_settings settings = {.block_size = block_size,.buffer_bytes = buffer_bytes};
 	struct probe *probe;
+	char		reason[ATTACH_REASON];
 	int			err;
 
 	probe = calloc(1, sizeof(*probe));
@@ -62,9 +63,10 @@ probe__open(struct probe **result, const struct attach_choice *forced,
 	probe->context = context;
 	settings.disks = probe->disks;
 	settings.disk_count = disks__below(cluster->dirfd, probe->disks, TRACE_DISKS);
-	err = attach__open(&probe->attach, forced, &settings);
+	err = attach__open(&probe->attach, forced, &settings, reason);
 	if (err < 0)
 	{
+		log_error("recovery cannot be traced: %s", reason);
 		free(probe);
 		return err;
 	}
@@ -87,11 +89,15 @@ probe__close(struct probe *probe)
 int
 probe__attach(struct probe *probe)
 {
+	char		reason[ATTACH_REASON];
 	int			err;
 
-	err = attach__attach(probe->attach);
+	err = attach__attach(probe->attach, reason);
 	if (err < 0)
+	{
+		log_error("recovery cannot be traced: %s", reason);
 		return err;
+	}
 	ring_buffer__free(probe->ring);
 	probe->ring = ring_buffer__new(bpf_map__fd(programs_of(probe)->maps.events),
 								   handle, probe, NULL);
