@@ -13,7 +13,7 @@ load lib/daemon
 	[ "$status" -eq 2 ]
 	[[ $output == *"no data directory"* ]]
 	local option
-	for option in --depth=0 --depth=4097 --depth=x --start-depth=0 --start-depth=4097 --window=0 --window=1048577 --files=-1 --backend=magic --nonsense; do
+	for option in --depth=0 --depth=4097 --depth=x --start-depth=0 --start-depth=4097 --window=0 --window=1048577 --start-window=0 --start-window=1048577 --feedback=maybe --files=-1 --backend=magic --nonsense; do
 		run "$redoahead" serve -D "$pgdata" "$option"
 		[ "$status" -eq 2 ]
 	done
@@ -41,7 +41,7 @@ load lib/daemon
 	done
 	start --
 	for word in $(sed -nE 's/^ {2,4}"([a-z_]+)".*/\1/p' "$work/stats"); do
-		[[ $page == *"${word%_by_reason}"* ]] || { echo "no $word"; return 1; }
+		[[ $page == *"${word%_by_*}"* ]] || { echo "no $word"; return 1; }
 	done
 }
 

@@ -24,6 +24,7 @@
 #include "report/clock.h"
 #include "report/log.h"
 #include "report/stats.h"
+#include "report/summary.h"
 #include "source/listener.h"
 #include "source/ring.h"
 
@@ -123,6 +124,7 @@ write_stats(struct serve *serve)
 	struct counters total = serve->ended;
 	struct stats stats = {
 		.backend = config->engine_options->sink->name,
+		.feedback = feedback__works(config->feedback) ? "probes" : "own",
 		.control = engine__control(config->engine),
 		.begin_us = serve->begin_us,
 		.attached = serve->attached,
@@ -262,33 +264,10 @@ attach(struct serve *serve, struct listener_offer *offer)
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);
+	feedback__begin(serve->config->feedback, offer->peer);
 	log_info("recovery attached: server %u, ring of %" PRIu64 " references",
 			 offer->hello.server_version, serve->ring.capacity);
 	write_stats(serve);
-}
-
-/* One line about the recovery that ended. */
-static void
-log_summary(const struct counters *counters, uint64_t dropped)
-{
-	char		failed[256] = "";
-	size_t		length = 0;
-
-	for (int i = 0; i < FAIL_REASON_COUNT; i++)
-		if (counters->blocks_failed[i] > 0)
-			length += (size_t) snprintf(failed + length, sizeof(failed) - length,
-										"%s%s %" PRIu64, length > 0 ? ", " : " (",
-										counters__fail_name(i), counters->blocks_failed[i]);
-	if (length > 0)
-		snprintf(failed + length, sizeof(failed) - length, ")");
-
-	log_info("recovery ended: %" PRIu64 " references taken, %" PRIu64 " invalid, %" PRIu64
-			 " dropped by the server; blocks: %" PRIu64 " read, %" PRIu64 " failed%s, %" PRIu64
-			 " stale; %" PRIu64 " requests, %" PRIu64 " joined; CPU %.3f s, elapsed %.3f s",
-			 counters->refs_taken, counters__invalid(counters), dropped,
-			 counters->blocks_read, counters__failed(counters), failed, counters->blocks_stale,
-			 counters->requests, counters->requests_joined,
-			 (double) counters->cpu_us / 1e6, (double) counters->elapsed_us / 1e6);
 }
 
 /* The recovery is over: let go of all that belongs to it. */
@@ -298,9 +277,12 @@ detach(struct serve *serve)
 	struct engine *engine = serve->config->engine;
 	int			err;
 
+	feedback__take(serve->config->feedback, engine__counters(engine));
+	feedback__end(serve->config->feedback);
 	err = engine__end(engine);
 	update_times(serve);
-	log_summary(engine__counters(engine), ring__dropped(&serve->ring));
+	summary__log(engine__counters(engine), ring__dropped(&serve->ring),
+				 feedback__works(serve->config->feedback));
 	serve->last = *engine__counters(engine);
 	counters__add(&serve->ended, &serve->last);
 
@@ -427,6 +409,8 @@ serve_round(struct serve *serve)
 		serve->taken_lsn = serve->refs[n - 1].lsn;
 		taken += n;
 	}
+
+	feedback__take(serve->config->feedback, engine__counters(engine));
 
 	/* With all asked for, look at the ring again soon, or let it fill. */
 	gather = may_gather(serve, replay_lsn);

@@ -20,6 +20,12 @@
  * the kernel's list of inactive pages only after as much as that list holds
  * has been read and written since.
  *
+ * What became of the blocks comes on top of that.  Redo that waits for blocks that
+ * were asked for too late doubles a window that began small at once, and a depth
+ * that began small up to what is the usual start.  Blocks that were evicted unused
+ * are what memory was misjudged by: then the window shrinks, and grows again only
+ * after a while, which is longer each time.
+ *
  * Knows no engine, no clock and no files.
  */
 #include <string.h>
@@ -62,6 +68,26 @@ static const unsigned confirmations[] = {2, 3};
 #define MORE_MEMORY_PERCENT	125
 #define LESS_MEMORY_PERCENT	90
 
+/*
+ * So deep without a measurement, while redo waits.  While the depth is that small,
+ * the window has room for so many times as much.
+ */
+#define EARLY_DEPTH		256
+#define EARLY_DEPTHS	16
+
+/* Redo waits if so many blocks, and so many of all it read, came late. */
+#define LATE_MIN		8
+#define LATE_PERCENT	1
+
+/* The window is too large if so many blocks, and so many of all, were evicted. */
+#define EVICTED_MIN		16
+#define EVICTED_PERCENT	1
+
+/* Time after which more is tried again, first and at most, us; and how much, of the window. */
+#define RELAX_US		5000000
+#define RELAX_MAX_US	320000000
+#define RELAX_PART		4
+
 enum
 {
 	DOWN, UP
@@ -78,6 +104,8 @@ static const char *const reason_names[] = {
 	[CONTROL_AS_FAST] = "as fast",
 	[CONTROL_LESS_MEMORY] = "less memory",
 	[CONTROL_MORE_MEMORY] = "more memory",
+	[CONTROL_LATE] = "late",
+	[CONTROL_EVICTED] = "evicted",
 };
 
 /* Why, in a word or two. */
@@ -88,17 +116,20 @@ control__reason_name(enum control_reason reason)
 }
 
 /*
- * Begin with a depth, at most max_depth, and a window of max_window blocks.
- * Without trials the depth stays as it is.
+ * Begin with a depth and a window, both at most their maximum, in blocks.  Without
+ * trials the depth stays as it is.
  */
 void
 control__init(struct control *control, unsigned depth, unsigned max_depth,
-			  unsigned max_window, bool trials)
+			  unsigned window, unsigned max_window, bool trials)
 {
 	memset(control, 0, sizeof(*control));
 	control->depth = control->settled = depth < max_depth ? depth : max_depth;
 	control->max_depth = max_depth;
-	control->window = control->max_window = max_window;
+	control->max_window = control->fitting = control->ceiling = max_window;
+	control->window = control->asked = window < max_window ? window : max_window;
+	control->early = trials && control->depth < EARLY_DEPTH;
+	control->relax_us = RELAX_US;
 	control->trials = control->starting = trials;
 	control->backoff[DOWN] = control->backoff[UP] = MIN_BACKOFF;
 }
@@ -127,7 +158,9 @@ control__begin(struct control *control, uint64_t now_us)
 	control->lost_permille = 0;
 	control->last_us = now_us;
 	control->last_blocks = 0;
-	control->was_limited = false;
+	control->was_limited = control->waiting = false;
+	control->hold_blocks = 0;
+	control->evicted_us = now_us;
 	for (int i = DOWN; i <= UP; i++)
 	{
 		control->backoff[i] = MIN_BACKOFF;
@@ -145,6 +178,7 @@ record(struct control *control, enum control_reason reason, unsigned from, unsig
 	control->log[control->changes++ % CONTROL_LOG] = (struct control_change)
 	{
 		.at_us = control->last_us,.reason = reason,.from = from,.to = to,
+			.depth = speed || reason == CONTROL_START,
 			.rate_from = speed ? control->before : 0,
 			.rate_to = speed ? control->tried : 0
 	};
@@ -210,6 +244,7 @@ end_trial(struct control *control, uint32_t after)
 	record(control, control->up ? CONTROL_FASTER : CONTROL_AS_FAST,
 		   control->settled, control->trial);
 	control->depth = control->settled = control->trial;
+	control->early = false;
 	control->backoff[control->up] = MIN_BACKOFF;
 	control->pause[!control->up] = control->backoff[!control->up];
 }
@@ -289,6 +324,7 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->depth;
 	uint64_t	least = control->starting ? START_BLOCKS : SAMPLE_BLOCKS;
 
+	redo_waits = redo_waits || control->waiting;
 	control->last_us = now_us;
 	control->last_blocks = blocks;
 	if (!control->trials)
@@ -319,6 +355,23 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 		end_sample(control);
 }
 
+/* Follow what limits the window, and say why. */
+static void
+set_window(struct control *control, enum control_reason reason)
+{
+	unsigned	before = control->window;
+
+	control->window = control->fitting < control->asked ? control->fitting : control->asked;
+	if (control->window != before)
+		record(control, reason, before, control->window);
+}
+
+static unsigned
+least_window(const struct control *control)
+{
+	return CONTROL_MIN_WINDOW < control->max_window ? CONTROL_MIN_WINDOW : control->max_window;
+}
+
 /*
  * So many blocks fit into memory without pushing out what redo has not used.
  * Follows only changes that matter.
@@ -327,8 +380,8 @@ void
 control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 {
 	unsigned	window = control->max_window;
-	unsigned	least = CONTROL_MIN_WINDOW < window ? CONTROL_MIN_WINDOW : window;
-	unsigned	before = control->window;
+	unsigned	least = least_window(control);
+	unsigned	before = control->fitting;
 
 	if (memory_blocks < window)
 		window = memory_blocks < least ? least : (unsigned) memory_blocks;
@@ -339,6 +392,79 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 		 (uint64_t) window * 100 > (uint64_t) before * LESS_MEMORY_PERCENT))
 		return;
 	control->last_us = now_us;
-	control->window = window;
-	record(control, window < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, window);
+	control->fitting = window;
+	set_window(control, window < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY);
+}
+
+/* Blocks were evicted before redo used them: read less far ahead. */
+static void
+shrink(struct control *control, uint64_t now_us)
+{
+	unsigned	window = control->window - control->window / RELAX_PART;
+	unsigned	least = least_window(control);
+
+	/* What is there already was read with the present window. */
+	control->hold_blocks = control->window;
+	control->asked = control->ceiling = window < least ? least : window;
+	control->evicted_us = now_us;
+	if (control->relax_us < RELAX_MAX_US)
+		control->relax_us *= 2;
+	set_window(control, CONTROL_EVICTED);
+}
+
+/* Redo waits for what was asked for too late: ask earlier, and for more at a time. */
+static void
+hurry(struct control *control, const struct control_feedback *seen)
+{
+	unsigned	depth = control->settled;
+
+	if (control->early && seen->depth_full)
+	{
+		depth = depth * 2 < EARLY_DEPTH ? depth * 2 : EARLY_DEPTH;
+		depth = depth < control->max_depth ? depth : control->max_depth;
+		control->early = depth < EARLY_DEPTH && depth < control->max_depth;
+		record(control, CONTROL_LATE, control->settled, depth);
+		control->log[(control->changes - 1) % CONTROL_LOG].depth = true;
+		control->depth = control->settled = depth;
+		/* What was measured with less says nothing. */
+		control->starting = true;
+		control->trial = 0;
+		control->step = BEFORE;
+		begin_sample(control, 0);
+	}
+	if (seen->window_full || control->asked / EARLY_DEPTHS < depth)
+	{
+		control->asked = control->asked < control->ceiling / 2 ?
+			control->asked * 2 : control->ceiling;
+		set_window(control, CONTROL_LATE);
+	}
+}
+
+/*
+ * To be called some ten times a second, after control__note: what became of blocks
+ * since the last time.
+ */
+void
+control__feed(struct control *control, uint64_t now_us, const struct control_feedback *seen)
+{
+	bool		evicted = seen->evicted >= EVICTED_MIN &&
+		seen->evicted * 100 >= seen->prefetched * EVICTED_PERCENT;
+
+	control->waiting = seen->waited_us * 100 >= seen->elapsed_us * WAITS_PERCENT;
+	control->hold_blocks -= seen->read < control->hold_blocks ? seen->read : control->hold_blocks;
+	if (evicted)
+	{
+		if (control->hold_blocks == 0)
+			shrink(control, now_us);
+		return;
+	}
+	if (control->ceiling < control->max_window && now_us - control->evicted_us >= control->relax_us)
+	{
+		control->ceiling = control->ceiling < control->max_window - control->ceiling / RELAX_PART ?
+			control->ceiling + control->ceiling / RELAX_PART : control->max_window;
+		control->evicted_us = now_us;
+	}
+	if (control->waiting || (seen->late >= LATE_MIN &&
+							 seen->late * 100 >= seen->read * LATE_PERCENT))
+		hurry(control, seen);
 }

@@ -22,7 +22,9 @@ enum control_reason
 	CONTROL_FASTER,				/* more in flight brings more per second */
 	CONTROL_AS_FAST,			/* less in flight brings as much */
 	CONTROL_LESS_MEMORY,		/* what is read ahead might be evicted unused */
-	CONTROL_MORE_MEMORY			/* there is room for more again */
+	CONTROL_MORE_MEMORY,		/* there is room for more again */
+	CONTROL_LATE,				/* redo waits for blocks that were asked for too late */
+	CONTROL_EVICTED				/* what was read ahead was evicted unused */
 };
 
 /* A change of a limit. */
@@ -30,6 +32,7 @@ struct control_change
 {
 	uint64_t	at_us;			/* when, us */
 	enum control_reason reason; /* why */
+	bool		depth;			/* is it of the depth, or of the window? */
 	uint32_t	from;			/* the limit before, blocks */
 	uint32_t	to;				/* the limit since, blocks */
 	uint32_t	rate_from;		/* blocks per second with the old depth, or 0 */
@@ -44,6 +47,19 @@ struct control_sample
 	uint64_t	waits_us;		/* of that, time in which redo stood still, us */
 };
 
+/* What became of blocks since the last time; without probes, as far as it is known. */
+struct control_feedback
+{
+	uint64_t	elapsed_us;		/* how long that was, us */
+	uint64_t	waited_us;		/* of that, time in which redo waited, us */
+	uint64_t	read;			/* blocks that redo read */
+	uint64_t	late;			/* of those, the ones it waited for */
+	uint64_t	prefetched;		/* blocks that got into memory ahead of redo */
+	uint64_t	evicted;		/* that left it before redo used them */
+	bool		depth_full;		/* more was wanted than may be in flight */
+	bool		window_full;	/* more was wanted than may be read ahead */
+};
+
 struct control
 {
 	unsigned	depth;			/* most blocks in flight now */
@@ -51,6 +67,8 @@ struct control
 	unsigned	max_depth;		/* never more than this */
 	unsigned	window;			/* most blocks to read ahead of redo now */
 	unsigned	max_window;		/* never more than this */
+	unsigned	fitting;		/* as far as memory goes, blocks */
+	unsigned	asked;			/* as far as what became of blocks goes, blocks */
 	bool		trials;			/* may the depth be changed? */
 
 	/* The trial of another depth: a measurement before, in and after it. */
@@ -74,6 +92,14 @@ struct control
 	bool		was_limited;	/* likewise */
 	bool		was_waiting;	/* likewise */
 
+	/* What became of blocks. */
+	bool		waiting;		/* redo did wait, the last time */
+	bool		early;			/* may the depth still be doubled without a measurement? */
+	unsigned	ceiling;		/* of control->asked, as evictions told */
+	uint64_t	hold_blocks;	/* blocks that redo reads before evictions tell anything new */
+	uint64_t	evicted_us;		/* when they told last, or the ceiling was raised, us */
+	uint64_t	relax_us;		/* from then until the ceiling is raised, us */
+
 	/* The record. */
 	uint64_t	changes;		/* so far */
 	uint64_t	failed_trials;	/* trials that changed nothing */
@@ -81,11 +107,13 @@ struct control
 };
 
 void		control__init(struct control *control, unsigned depth, unsigned max_depth,
-						  unsigned max_window, bool trials);
+						  unsigned window, unsigned max_window, bool trials);
 void		control__begin(struct control *control, uint64_t now_us);
 void		control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 						  bool limited, bool redo_waits);
 void		control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks);
+void		control__feed(struct control *control, uint64_t now_us,
+						  const struct control_feedback *seen);
 const char *control__reason_name(enum control_reason reason);
 
 #endif							/* REDOAHEAD_ENGINE_CONTROL_H */

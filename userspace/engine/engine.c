@@ -61,6 +61,9 @@
 /* What came late is counted in so many references, the latest ones. */
 #define RECENT_REFS		65536
 
+/* Time between two looks at what became of blocks, us. */
+#define FEED_US			20000
+
 /* Redo that has not moved for so long stands still, us. */
 #define STANDS_STILL_US	500
 
@@ -80,6 +83,10 @@ struct engine
 	uint64_t	memory_us;		/* when memory was looked at last, us */
 	uint64_t	replay_lsn;		/* where redo is */
 	uint64_t	moved_us;		/* when it was seen to move last, us */
+	uint64_t	steered_us;		/* when the controller saw it last, us */
+	uint64_t	fed_us;			/* when it was told what became of blocks, us */
+	uint64_t	stood_us;		/* time that redo has stood still since then, us */
+	struct counters fed;		/* the counters then */
 };
 
 static unsigned
@@ -110,8 +117,8 @@ engine__create(struct engine **result, const struct engine_options *options)
 		engine__destroy(engine);
 		return err;
 	}
-	control__init(&engine->control, options->start_depth, options->depth, options->window,
-				  options->sink->set_depth != NULL);
+	control__init(&engine->control, options->start_depth, options->depth, options->start_window,
+				  options->window, options->sink->set_depth != NULL);
 	*result = engine;
 	return 0;
 }
@@ -134,7 +141,9 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 {
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
-	engine->moved_us = engine->reader.now_us;
+	engine->moved_us = engine->steered_us = engine->fed_us = engine->reader.now_us;
+	engine->stood_us = 0;
+	engine->fed = engine->reader.counters;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
 	engine->recent_refs = engine->recent_late = 0;
 	pool__clear(&engine->pool);
@@ -286,12 +295,43 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 	}
 }
 
+/* Tell the controller what became of blocks: what the probes counted, if there are any. */
+static void
+feed(struct engine *engine)
+{
+	const struct counters *now = &engine->reader.counters;
+	const struct counters *before = &engine->fed;
+	uint64_t	waited_us = now->redo_waited_us - before->redo_waited_us;
+	uint64_t	late = now->redo_late + now->redo_missed - before->redo_late - before->redo_missed;
+	struct control_feedback seen = {
+		.elapsed_us = engine->reader.now_us - engine->fed_us,
+		/* Probes tell of a wait when it is over. */
+		.waited_us = waited_us > engine->stood_us ? waited_us : engine->stood_us,
+		.read = now->redo_timely - before->redo_timely + late,
+		.late = late,
+		.prefetched = now->cache_prefetched - before->cache_prefetched,
+		.evicted = now->cache_evicted - before->cache_evicted,
+		.depth_full = engine->limited,
+		.window_full = engine__waiting(engine) > 0 && !engine->limited && !engine->blocked,
+	};
+
+	control__feed(&engine->control, engine->reader.now_us, &seen);
+	engine->fed = *now;
+	engine->fed_us = engine->reader.now_us;
+	engine->stood_us = 0;
+}
+
 /* Let the controller see how it goes, and follow it. */
 static void
 steer(struct engine *engine)
 {
 	struct control *control = &engine->control;
 	unsigned	depth = control->depth;
+	bool		stands_still = engine->reader.now_us - engine->moved_us >= STANDS_STILL_US;
+
+	if (stands_still)
+		engine->stood_us += engine->reader.now_us - engine->steered_us;
+	engine->steered_us = engine->reader.now_us;
 
 	if (engine->reader.now_us - engine->memory_us >= MEMORY_US)
 	{
@@ -300,7 +340,9 @@ steer(struct engine *engine)
 					 memory__available() / MEMORY_PART / engine->reader.layout.block_size);
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read, engine->limited,
-				  engine->reader.now_us - engine->moved_us >= STANDS_STILL_US);
+				  stands_still);
+	if (engine->reader.now_us - engine->fed_us >= FEED_US)
+		feed(engine);
 	if (control->depth != depth)
 		engine->options.sink->set_depth(engine->reader.sink, control->depth);
 }

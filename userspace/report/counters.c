@@ -41,6 +41,20 @@ counters__fail_name(enum fail_reason reason)
 	return names[reason];
 }
 
+/* Name of a cause, as in the statistics file. */
+const char *
+counters__miss_name(enum miss_cause cause)
+{
+	static const char *const names[MISS_CAUSE_COUNT] = {
+		[MISS_EVICTED] = "evicted",
+		[MISS_STALE] = "stale",
+		[MISS_FAILED] = "failed",
+		[MISS_NOT_REFERENCED] = "not_referenced",
+	};
+
+	return names[cause];
+}
+
 /* The reason that a negative errno stands for. */
 enum fail_reason
 counters__fail_reason(int error)

@@ -19,6 +19,7 @@ struct listener_offer
 	int			socket;			/* stays open while it is attached */
 	int			memfd;			/* the ring */
 	int			eventfd;		/* readable when we are to wake up */
+	pid_t		peer;			/* the startup process */
 	struct redoahead_hello hello;	/* checked */
 };
 

@@ -165,6 +165,7 @@ def measures(case, found, report):
                 len(found['daemon_blocks'] - wanted), 'serve --trace, strace', ahead)
         add('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
             pages['evicted'] / PAGES, 'page cache events', ahead)
+        rows += of_feedback(told, found['daemon'], read, ahead)
     if case.left_out:
         missed = found['chosen_pages']['missed'] / PAGES
         known = sum(1 for file, _ in startup.reads if stem(file) == found['chosen'])
@@ -187,6 +188,22 @@ def measures(case, found, report):
         add('device: bytes read', lambda r: r['device']['read_bytes'], found['device']['bytes'],
             '/sys/block/*/stat')
     return rows
+
+
+def of_feedback(told, counters, read, ahead):
+    """What the daemon's own probes counted: evidence of the trace, and the other way round."""
+    if counters['redo_blocks_timely'] == 0:
+        return
+    for name, function, counter, whole in (
+            ('blocks timely', lambda r: r['blocks']['timely'], 'redo_blocks_timely', read),
+            ('blocks late', lambda r: r['blocks']['late'], 'redo_blocks_late', read),
+            ('blocks missed', lambda r: r['blocks']['missed'], 'redo_blocks_missed', read),
+            ('blocks ahead by the daemon', lambda r: of_source(r, 'daemon', 'prefetched'),
+             'cache_blocks_prefetched', ahead),
+            ('of those: used', lambda r: of_source(r, 'daemon', 'used'), 'cache_blocks_used', ahead),
+            ('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
+             'cache_blocks_evicted', ahead)):
+        yield Measure(name, told(function), counters[counter], whole, 'serve --feedback')
 
 
 def by_file(report, startup):

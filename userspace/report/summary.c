@@ -1,0 +1,61 @@
+/*
+ * summary.c
+ *		What the daemon's log says of a recovery that has ended.
+ *
+ * One line of what it did, and where probes have looked, one of what it was good for.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "report/log.h"
+#include "report/summary.h"
+
+/* What the daemon did. */
+static void
+log_work(const struct counters *counters, uint64_t dropped)
+{
+	char		failed[256] = "";
+	size_t		length = 0;
+
+	for (int i = 0; i < FAIL_REASON_COUNT; i++)
+		if (counters->blocks_failed[i] > 0)
+			length += (size_t) snprintf(failed + length, sizeof(failed) - length,
+										"%s%s %" PRIu64, length > 0 ? ", " : " (",
+										counters__fail_name(i), counters->blocks_failed[i]);
+	if (length > 0)
+		snprintf(failed + length, sizeof(failed) - length, ")");
+
+	log_info("recovery ended: %" PRIu64 " references taken, %" PRIu64 " invalid, %" PRIu64
+			 " dropped by the server; blocks: %" PRIu64 " read, %" PRIu64 " failed%s, %" PRIu64
+			 " stale; %" PRIu64 " requests, %" PRIu64 " joined; CPU %.3f s, elapsed %.3f s",
+			 counters->refs_taken, counters__invalid(counters), dropped,
+			 counters->blocks_read, counters__failed(counters), failed, counters->blocks_stale,
+			 counters->requests, counters->requests_joined,
+			 (double) counters->cpu_us / 1e6, (double) counters->elapsed_us / 1e6);
+}
+
+/* What that was good for. */
+static void
+log_use(const struct counters *counters)
+{
+	uint64_t	read = counters->redo_timely + counters->redo_late + counters->redo_missed;
+
+	log_info("redo read %" PRIu64 " blocks: %" PRIu64 " timely, %" PRIu64 " late, %" PRIu64
+			 " missed (evicted %" PRIu64 ", stale %" PRIu64 ", failed %" PRIu64
+			 ", not referenced %" PRIu64 "); waited %.3f s; of %" PRIu64
+			 " blocks brought into the page cache %" PRIu64 " were evicted before use",
+			 read, counters->redo_timely, counters->redo_late, counters->redo_missed,
+			 counters->redo_missed_by[MISS_EVICTED], counters->redo_missed_by[MISS_STALE],
+			 counters->redo_missed_by[MISS_FAILED], counters->redo_missed_by[MISS_NOT_REFERENCED],
+			 (double) counters->redo_waited_us / 1e6, counters->cache_prefetched,
+			 counters->cache_evicted);
+}
+
+/* Tell of a recovery: references that the server dropped; whether probes have counted. */
+void
+summary__log(const struct counters *counters, uint64_t dropped, bool probes)
+{
+	log_work(counters, dropped);
+	if (probes)
+		log_use(counters);
+}

@@ -1,0 +1,15 @@
+/*
+ * summary.h
+ *		What the daemon's log says of a recovery that has ended.
+ */
+#ifndef REDOAHEAD_REPORT_SUMMARY_H
+#define REDOAHEAD_REPORT_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/counters.h"
+
+void		summary__log(const struct counters *counters, uint64_t dropped, bool probes);
+
+#endif							/* REDOAHEAD_REPORT_SUMMARY_H */
