@@ -60,6 +60,7 @@ class Conditions:
     limit: object = None        # cgroup.MemoryLimit of server and daemon
     timeline: str = None        # file for the daemon's timeline
     blocks: str = None          # file for the daemon's trace of blocks
+    options: tuple = ()         # more options for the daemon
 
 
 class Daemon(postgres.Process):
@@ -69,6 +70,7 @@ class Daemon(postgres.Process):
         self.stats_path = stats
         more = ['--timeline', conditions.timeline] if conditions.timeline else []
         more += ['--trace', conditions.blocks] if conditions.blocks else []
+        more += conditions.options
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot look.
         super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more], log,
