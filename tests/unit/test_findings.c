@@ -131,6 +131,41 @@ test_width(void **state)
 	}
 }
 
+/* The same after years, and on the largest machines. */
+static void
+test_width_of_large_numbers(void **state)
+{
+	struct findings findings = make_findings();
+	const uint64_t large = UINT64_C(123456789012345);
+
+	(void) state;
+	for (int class = 0; class < TALLY_CLASSES; class++)
+	{
+		tally.wait_ns[class] = large * 1000;
+		tally.wal_calls[class] = large;
+		for (int source = 0; source < TALLY_SOURCES; source++)
+			tally.blocks[class][source] = large;
+		for (int i = 0; i < 30; i++)
+			rows[i].counts.read[class] = large;
+		tally.moments[0].read[class] = large;
+	}
+	tally.moments[0].wait_ns = tally.wal_wait_ns = large * 1000;
+	tally.moments[0].prefetched = tally.wal_bytes = large;
+	for (int i = 0; i < 30; i++)
+	{
+		rows[i].counts.wasted = large;
+		rows[i].counts.wait_ns = large * 1000;
+	}
+	for (int source = 0; source < TALLY_PREFETCHERS; source++)
+		tally.prefetchers[source] = (struct tally_prefetcher) {large, large, {large, large, large}};
+	WRITTEN(assert_int_equal(findings__text(&findings, file), 0));
+	assert_non_null(strstr(text, "123456789M"));
+	assert_non_null(strstr(text, " 123456789 "));	/* seconds */
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("%zu columns: %s", strlen(line), line);
+}
+
 /* Lost otherwise: the numbers that people look at first, and the warning that some are missing. */
 static void
 test_text(void **state)
@@ -269,6 +304,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_histogram),
 		cmocka_unit_test(test_width),
+		cmocka_unit_test(test_width_of_large_numbers),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_nothing),

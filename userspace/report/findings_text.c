@@ -38,6 +38,31 @@ seconds(uint64_t ns)
 	return (double) ns / 1e9;
 }
 
+/* A number, in thousands, millions and so on if it is too wide otherwise. */
+static const char *
+number(uint64_t value, int width, char buffer[24])
+{
+	static const char units[] = "kMGTPE";
+	int			length = snprintf(buffer, 24, "%" PRIu64, value);
+
+	for (const char *unit = units; length > width && *unit != '\0'; unit++)
+	{
+		value /= 1000;
+		length = snprintf(buffer, 24, "%" PRIu64 "%c", value, *unit);
+	}
+	return buffer;
+}
+
+/* A time in seconds, with as many digits as there is room for, up to three. */
+static const char *
+time_text(uint64_t ns, int width, char buffer[24])
+{
+	for (int digits = 3; digits >= 0; digits--)
+		if (snprintf(buffer, 24, "%.*f", digits, seconds(ns)) <= width)
+			break;
+	return buffer;
+}
+
 /* What, of whom, how. */
 static void
 print_head(const struct findings *findings, FILE *file)
@@ -112,10 +137,11 @@ static void
 print_line(FILE *file, const char *indent, const char *name, uint64_t count, uint64_t whole)
 {
 	char		share[16];
+	char		b[24];
 
 	if (count > 0)
-		fprintf(file, "%s%-*s %12" PRIu64 " %10s\n", indent, (int) (26 - strlen(indent)),
-				name, count, percent(count, whole, share));
+		fprintf(file, "%s%-*s %12s %10s\n", indent, (int) (26 - strlen(indent)),
+				name, number(count, 12, b), percent(count, whole, share));
 }
 
 /* What redo read, and how. */
@@ -125,15 +151,17 @@ print_blocks(const struct findings *findings, FILE *file)
 	const struct tally *tally = findings->tally;
 	uint64_t	read = tally__read(tally, TALLY_TIMELY) + tally__read(tally, TALLY_LATE) +
 		tally__read(tally, TALLY_MISSED);
+	char		b[5][24];
 
 	fprintf(file, "\n%-26s %12s %10s %10s\n", "blocks that redo read", "blocks", "share", "waited s");
 	for (int class = 0; class < TALLY_CLASSES; class++)
 	{
 		char		share[16];
 
-		fprintf(file, "%-26s %12" PRIu64 " %10s %10.3f\n", tally__class_name(class),
-				tally__read(tally, class), percent(tally__read(tally, class), read, share),
-				seconds(tally->wait_ns[class]));
+		fprintf(file, "%-26s %12s %10s %10s\n", tally__class_name(class),
+				number(tally__read(tally, class), 12, b[0]),
+				percent(tally__read(tally, class), read, share),
+				time_text(tally->wait_ns[class], 10, b[1]));
 		if (class == TALLY_MISSED)
 			for (int cause = 0; cause < TALLY_CAUSES; cause++)
 				print_line(file, "  ", tally__cause_name(cause), tally->missed[cause], read);
@@ -142,13 +170,15 @@ print_blocks(const struct findings *findings, FILE *file)
 				print_line(file, "  by ", tally__source_name(source),
 						   tally->blocks[class][source], read);
 	}
-	fprintf(file, "%-26s %12" PRIu64 "\n", "all", read);
+	fprintf(file, "%-26s %12s\n", "all", number(read, 12, b[0]));
 	if (tally->wal_calls[TALLY_TIMELY] + tally->wal_calls[TALLY_LATE] +
 		tally->wal_calls[TALLY_MISSED] > 0)
-		fprintf(file, "WAL: %" PRIu64 " kB; reads: %" PRIu64 " timely, %" PRIu64 " late, %" PRIu64
-				" missed; waited %.3f s\n", tally->wal_bytes / 1024,
-				tally->wal_calls[TALLY_TIMELY], tally->wal_calls[TALLY_LATE],
-				tally->wal_calls[TALLY_MISSED], seconds(tally->wal_wait_ns));
+		fprintf(file, "WAL: %s kB; reads: %s timely, %s late, %s missed; waited %s s\n",
+				number(tally->wal_bytes / 1024, 8, b[0]),
+				number(tally->wal_calls[TALLY_TIMELY], 6, b[1]),
+				number(tally->wal_calls[TALLY_LATE], 6, b[2]),
+				number(tally->wal_calls[TALLY_MISSED], 6, b[3]),
+				time_text(tally->wal_wait_ns, 8, b[4]));
 }
 
 /* Who read ahead, and what became of that. */
@@ -160,6 +190,7 @@ print_prefetchers(const struct findings *findings, FILE *file)
 	for (int source = 0; source < TALLY_PREFETCHERS; source++)
 	{
 		const struct tally_prefetcher *each = &findings->tally->prefetchers[source];
+		char		b[6][24];
 
 		if (each->prefetched + each->used + tally__wasted(each) == 0)
 			continue;
@@ -167,10 +198,12 @@ print_prefetchers(const struct findings *findings, FILE *file)
 			fprintf(file, "\n%-10s %11s %11s %9s %9s %9s %9s\n", "prefetched", "blocks", "used",
 					"pending", "evicted", "dropped", "unread");
 		head = true;
-		fprintf(file, "%-10s %11" PRIu64 " %11" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
-				" %9" PRIu64 "\n", tally__source_name(source), each->prefetched, each->used,
-				findings->pending[source], each->wasted[TALLY_WASTE_EVICTED],
-				each->wasted[TALLY_WASTE_DROPPED], each->wasted[TALLY_WASTE_UNREAD]);
+		fprintf(file, "%-10s %11s %11s %9s %9s %9s %9s\n", tally__source_name(source),
+				number(each->prefetched, 11, b[0]), number(each->used, 11, b[1]),
+				number(findings->pending[source], 9, b[2]),
+				number(each->wasted[TALLY_WASTE_EVICTED], 9, b[3]),
+				number(each->wasted[TALLY_WASTE_DROPPED], 9, b[4]),
+				number(each->wasted[TALLY_WASTE_UNREAD], 9, b[5]));
 	}
 }
 
@@ -187,13 +220,15 @@ print_row(FILE *file, const char *name, const struct tally_row *row)
 {
 	size_t		length = strlen(name);
 	char		timely[16];
+	char		b[5][24];
 
 	if (length > PATH_WIDTH)
 		name += length - PATH_WIDTH;
-	fprintf(file, "%-*s %9" PRIu64 " %8s %7" PRIu64 " %7" PRIu64 " %9.3f %6" PRIu64 "\n",
-			PATH_WIDTH, name, tally__row_read(row),
+	fprintf(file, "%-*s %9s %8s %7s %7s %9s %6s\n", PATH_WIDTH, name,
+			number(tally__row_read(row), 9, b[0]),
 			percent(row->read[TALLY_TIMELY], tally__row_read(row), timely),
-			row->read[TALLY_LATE], row->read[TALLY_MISSED], seconds(row->wait_ns), row->wasted);
+			number(row->read[TALLY_LATE], 7, b[1]), number(row->read[TALLY_MISSED], 7, b[2]),
+			time_text(row->wait_ns, 9, b[3]), number(row->wasted, 6, b[4]));
 }
 
 static void
@@ -284,6 +319,7 @@ print_moments(const struct findings *findings, FILE *file)
 	{
 		struct tally_moment sum = {0};
 		char		lsn[32] = "-";
+		char		b[5][24];
 
 		for (uint32_t j = i; j < i + step && j < tally->moment_count; j++)
 		{
@@ -298,9 +334,10 @@ print_moments(const struct findings *findings, FILE *file)
 		}
 		if (sum.lsn != 0)
 			snprintf(lsn, sizeof(lsn), "%X/%08X", (unsigned) (sum.lsn >> 32), (unsigned) sum.lsn);
-		fprintf(file, "%8.1f %18s %10" PRIu64 " %8" PRIu64 " %8" PRIu64 " %10" PRIu64 " %9.3f\n",
-				seconds(i * tally->moment_ns), lsn, sum.read[TALLY_TIMELY], sum.read[TALLY_LATE],
-				sum.read[TALLY_MISSED], sum.prefetched, seconds(sum.wait_ns));
+		fprintf(file, "%8.1f %18s %10s %8s %8s %10s %9s\n", seconds(i * tally->moment_ns), lsn,
+				number(sum.read[TALLY_TIMELY], 10, b[0]), number(sum.read[TALLY_LATE], 8, b[1]),
+				number(sum.read[TALLY_MISSED], 8, b[2]), number(sum.prefetched, 10, b[3]),
+				time_text(sum.wait_ns, 9, b[4]));
 	}
 }
 
