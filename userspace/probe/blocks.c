@@ -5,7 +5,8 @@
  * A hash table with open addressing.  A block that has no flags left counts as
  * deleted: its slot is free again when the table is made anew, which happens
  * when it is full.  First of all it then forgets what was only named, and if
- * that does not make room, it grows, up to a bound.
+ * that does not make room, it grows, up to a bound.  At that bound it may stay full;
+ * then it looks for room again only after some more blocks, since a look takes long.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,9 @@
 
 /* Slots at first; a power of two. */
 #define FIRST_SLOTS		(64 * 1024)
+
+/* Part of the slots that must get free, or as many blocks are refused before the next try. */
+#define ROOM_PART		16
 
 /* Make an empty table that may grow to so many slots, a power of two. */
 int
@@ -110,6 +114,8 @@ make_room(struct blocks *blocks)
 		else
 			(void) rebuild(blocks, slot_count, BLOCK_AHEAD | BLOCK_EVICTED);
 	}
+	if ((blocks->count + blocks->slot_count / ROOM_PART) * 4 > blocks->slot_count * 3)
+		blocks->refuse = blocks->slot_count / ROOM_PART;
 	return has_room(blocks);
 }
 
@@ -123,8 +129,9 @@ blocks__add(struct blocks *blocks, uint32_t file, uint32_t block)
 		return slot;
 	if (!has_room(blocks))
 	{
-		if (!make_room(blocks))
+		if (blocks->refuse > 0 || !make_room(blocks))
 		{
+			blocks->refuse -= blocks->refuse > 0;
 			blocks->forgotten++;
 			return NULL;
 		}

@@ -30,6 +30,7 @@ struct blocks
 	uint64_t	count;			/* used slots, deleted ones too */
 	uint64_t	max_slots;		/* it does not grow beyond that */
 	uint64_t	forgotten;		/* blocks that there was no room for */
+	uint64_t	refuse;			/* so many more get none before room is looked for again */
 };
 
 int			blocks__create(struct blocks *blocks, uint64_t max_slots);
