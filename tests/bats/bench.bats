@@ -24,12 +24,46 @@ python() {
 	done
 	run "$scripts/demo" --fast
 	[ "$status" -eq 2 ]
+	for arguments in "" speed "trace --rounds 0" "feedback --config luck"; do
+		# shellcheck disable=SC2086
+		run "$scripts/bench-probes" $arguments
+		[ "$status" -eq 2 ]
+	done
 }
 
 @test "a missing server is an error that says what to do" {
 	STOCK=$work/nothing run "$scripts/bench-prefetch" --scale-factor small
 	[ "$status" -eq 1 ]
 	[[ $output == *"STOCK=$work/nothing names no installation of PostgreSQL"* ]]
+}
+
+@test "tables of what probes cost and are good for" {
+	printf 'seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read\n' >"$work/timeline"
+	for second in 0 1 2 3 4 5; do
+		printf '%s.5\t0/0\t0\t0\t0\t%s\t4096\t%s\n' $second $((second * 64)) $((second * 1000)) >>"$work/timeline"
+	done
+	WORK=$work python <<-'EOF'
+	import os
+	from bench import probes
+
+	found = probes.limits(os.environ['WORK'] + '/timeline')
+	assert found == {'depth': 128, 'window': 4096, 'blocks_per_second': 1000}, found
+
+	def run(config, seconds, rate):
+	    return {'config': config, 'redo_seconds': seconds,
+	            'found': {**found, 'blocks_per_second': rate}}
+	*_, hand, bad = probes.feedback_table([run('hand-64', 10, 900), run('bad-start', 12, 990),
+	                                       run('bad-start', 10, 900), run('bad-start', 11, 810)])
+	assert hand.split() == ['hand-64', '10.00', '100.0%', '128', '4096', '900', '100.0%'], hand
+	assert bad.split() == ['bad-start', '11.00', '110.0%', '128', '4096', '900', '100.0%'], bad
+
+	shares = {'coverage': 0.9991, 'late': 0.001, 'wasted': 0}
+	runs = [{'config': name, 'redo_seconds': seconds, 'trace': trace} for name, seconds, trace in (
+	    ('off', 10, None), ('on', 11, shares), ('on', 12, shares), ('off', 10, None))]
+	text = list(probes.pairs_table(runs))
+	assert text[1].split() == ['1', '10.00', '11.00', '10.0%', '99.91%', '0.10%', '0.00%'], text
+	assert text[-1].startswith('cost of tracing: 15.0% (median of 2 pairs)'), text
+	EOF
 }
 
 @test "medians and ratios" {

@@ -68,12 +68,8 @@ static const unsigned confirmations[] = {2, 3};
 #define MORE_MEMORY_PERCENT	125
 #define LESS_MEMORY_PERCENT	90
 
-/*
- * So deep without a measurement, while redo waits.  While the depth is that small,
- * the window has room for so many times as much.
- */
+/* So deep without a measurement, while redo waits, blocks. */
 #define EARLY_DEPTH		256
-#define EARLY_DEPTHS	16
 
 /* Redo waits if so many blocks, and so many of all it read, came late. */
 #define LATE_MIN		8
@@ -418,6 +414,16 @@ hurry(struct control *control, const struct control_feedback *seen)
 {
 	unsigned	depth = control->settled;
 
+	if (!seen->depth_full && !seen->window_full)
+		return;					/* there was no more to ask for */
+	if (control->asked < control->ceiling)
+	{
+		control->asked = control->asked < control->ceiling / 2 ?
+			control->asked * 2 : control->ceiling;
+		set_window(control, CONTROL_LATE);
+	}
+	else if (!control->early)
+		return;
 	if (control->early && seen->depth_full)
 	{
 		depth = depth * 2 < EARLY_DEPTH ? depth * 2 : EARLY_DEPTH;
@@ -426,18 +432,13 @@ hurry(struct control *control, const struct control_feedback *seen)
 		record(control, CONTROL_LATE, control->settled, depth);
 		control->log[(control->changes - 1) % CONTROL_LOG].depth = true;
 		control->depth = control->settled = depth;
-		/* What was measured with less says nothing. */
 		control->starting = true;
-		control->trial = 0;
-		control->step = BEFORE;
-		begin_sample(control, 0);
 	}
-	if (seen->window_full || control->asked / EARLY_DEPTHS < depth)
-	{
-		control->asked = control->asked < control->ceiling / 2 ?
-			control->asked * 2 : control->ceiling;
-		set_window(control, CONTROL_LATE);
-	}
+	/* What was measured with less says nothing. */
+	control->depth = control->settled;
+	control->trial = control->successes = 0;
+	control->step = BEFORE;
+	begin_sample(control, 0);
 }
 
 /*

@@ -44,6 +44,7 @@ class Measure:
     evidence: float             # what others say
     whole: float                # what this is a part of
     source: str                 # of the evidence
+    judged: bool = True         # must they agree?
 
     @property
     def disagreement(self):
@@ -54,7 +55,8 @@ class Measure:
 
     def as_json(self):
         return {'measure': self.name, 'trace': self.trace, 'evidence': self.evidence,
-                'whole': self.whole, 'source': self.source, 'disagreement': self.disagreement}
+                'whole': self.whole, 'source': self.source, 'disagreement': self.disagreement,
+                'judged': self.judged}
 
 
 class Tracer:
@@ -191,7 +193,7 @@ def measures(case, found, report):
 
 
 def of_feedback(told, counters, read, ahead):
-    """What the daemon's own probes counted: evidence of the trace, and the other way round."""
+    """What the daemon's own probes counted.  They begin a little later, so it is not judged."""
     if counters['redo_blocks_timely'] == 0:
         return
     for name, function, counter, whole in (
@@ -203,7 +205,7 @@ def of_feedback(told, counters, read, ahead):
             ('of those: used', lambda r: of_source(r, 'daemon', 'used'), 'cache_blocks_used', ahead),
             ('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
              'cache_blocks_evicted', ahead)):
-        yield Measure(name, told(function), counters[counter], whole, 'serve --feedback')
+        yield Measure(name, told(function), counters[counter], whole, 'serve --feedback', False)
 
 
 def by_file(report, startup):
@@ -241,5 +243,6 @@ def table(case, rows, tolerance):
     for row in rows:
         told = '-' if row.trace is None else f'{row.trace:.0f}'
         differ = '-' if row.trace is None else f'{row.disagreement:.2%}'
-        mark = '' if row.trace is None or row.disagreement <= tolerance else '  <--'
+        mark = '' if row.trace is None or not row.judged or row.disagreement <= tolerance \
+            else '  <--'
         yield f'  {row.name:<31}{told:>11}{row.evidence:>11.0f}{differ:>9}  {row.source}{mark}'
