@@ -13,7 +13,8 @@
 struct arguments
 {
 	__u64		fd;				/* descriptor */
-	__u64		bytes;			/* of pread64: bytes asked for */
+	__u64		buffer;			/* where to; of preadv: its parts */
+	__u64		bytes;			/* bytes asked for; of preadv: how many parts */
 	__u64		offset;			/* where in the file */
 };
 
@@ -38,6 +39,34 @@ struct remembered
 };
 
 static struct remembered remembered[REMEMBERED] = {0};
+
+/* Parts of the buffer of a preadv that are looked at. */
+#define MAX_PARTS		16
+
+/* struct iovec of user space. */
+struct part
+{
+	__u64		base;			/* address */
+	__u64		bytes;			/* length */
+};
+
+/* How many bytes a preadv asks for. */
+static __always_inline __u64
+bytes_of_parts(const struct arguments *arguments)
+{
+	__u64		bytes = 0;
+
+	for (__u64 i = 0; i < MAX_PARTS && i < arguments->bytes; i++)
+	{
+		struct part part;
+
+		if (bpf_probe_read_user(&part, sizeof(part),
+								(void *) (arguments->buffer + i * sizeof(part))) != 0)
+			break;
+		bytes += part.bytes;
+	}
+	return bytes;
+}
 
 /* The inode of the file behind a descriptor of this process, NULL if there is none. */
 static __always_inline const struct inode *
@@ -97,6 +126,7 @@ static __always_inline int
 call_begins(__s64 number, const struct arguments *arguments)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64		bytes;
 
 	if (number == nr_close)
 		return call_closes(arguments->fd);
@@ -106,10 +136,10 @@ call_begins(__s64 number, const struct arguments *arguments)
 		return 0;
 	current_call.fd = arguments->fd;
 	current_call.missed = 0;
+	bytes = number == nr_pread64 ? arguments->bytes : bytes_of_parts(arguments);
 	current_call.block = arguments->offset >> block_shift;
-	current_call.blocks = number == nr_pread64 ?
-		((arguments->offset + arguments->bytes - 1) >> block_shift) -
-		(arguments->offset >> block_shift) + 1 : TRACE_READ_BLOCKS;
+	current_call.blocks = ((arguments->offset + bytes - 1) >> block_shift) -
+		(arguments->offset >> block_shift) + 1;
 	current_call.sleeps = task->nvcsw;
 	current_call.begin_ns = bpf_ktime_get_ns();
 	return 0;

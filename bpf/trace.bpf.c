@@ -91,10 +91,12 @@ enter_btf(__u64 *ctx)
 		return 0;
 #if defined(__TARGET_ARCH_x86)
 	arguments.fd = PT_REGS_PARM1_SYSCALL(regs);
+	arguments.buffer = PT_REGS_PARM2_SYSCALL(regs);
 	arguments.bytes = PT_REGS_PARM3_SYSCALL(regs);
 	arguments.offset = PT_REGS_PARM4_SYSCALL(regs);
 #else
 	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	arguments.buffer = PT_REGS_PARM2_CORE_SYSCALL(regs);
 	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
 	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
 #endif
@@ -118,6 +120,7 @@ enter_raw(struct bpf_raw_tracepoint_args *ctx)
 	if (!is_of_interest((__s64) ctx->args[1]))
 		return 0;
 	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
+	arguments.buffer = PT_REGS_PARM2_CORE_SYSCALL(regs);
 	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
 	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
 	return call_begins((__s64) ctx->args[1], &arguments);

@@ -418,6 +418,36 @@ forced() {					# POINT=WAY,...
 	[[ $output == *'the kernel has no BTF (/sys/kernel/btf/vmlinux)'* ]]
 }
 
+# Lost otherwise: containers without a volume, where every read would look timely.
+@test "a data directory on overlayfs is refused" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	run unshare -m sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
+		mkdir layers/upper layers/work layers/data &&
+		mount -t overlay none -o "lowerdir=$2,upperdir=layers/upper,workdir=layers/work" layers/data &&
+		"$3" trace -D layers/data' - "$CASE" "$WORK/crashed" "$REDOAHEAD"
+	[[ $output != *'unknown filesystem type'* ]] || skip 'this kernel has no overlayfs'
+	[ "$status" -eq 1 ]
+	[[ $output == *'is on overlayfs'*'put it on a volume'* ]]
+}
+
+# Lost otherwise: machines without BTF to build on.
+@test "programs that were built without the kernel's own types work all the same" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	mkdir "$CASE/source"
+	cp -R "$redoahead_root"/{Makefile,bpf,userspace,pg-patch} "$CASE/source"
+	make -C "$CASE/source" KERNEL_BTF= CFLAGS=-O1 all
+	! grep -q 'struct io_uring' "$CASE/source/build/bpf/vmlinux.h"
+	copy_crashed
+	evict "$DATA"
+	mv "$WORK/redoahead" "$CASE/usual"
+	cp "$CASE/source/build/redoahead" "$WORK"
+	trace_held --json
+	mv "$CASE/usual" "$WORK/redoahead"
+	adds_up "$DATA"
+	[ "$(reported "$DATA" 'r["attach"]["insertions"] + " " + r["attach"]["calls"]')" = 'tp_btf tp_btf' ]
+	holds "$DATA" '{"Heap", "Btree"} <= {x["name"] for x in r["resource_managers"]}'
+}
+
 # Lost otherwise: sense in what it is asked for.
 @test "wrong usage is told from failure" {
 	local arguments

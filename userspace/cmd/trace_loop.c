@@ -73,6 +73,7 @@ struct tracer
 	bool		daemon_refused; /* we may not know about another one, said so */
 	bool		references_seen;	/* what the daemon is asked for could be read along */
 	uint64_t	daemon_us;		/* when they were looked for last, us */
+	bool		waiting;		/* nothing is followed yet: what is seen is of others */
 	uint64_t	attached_us;	/* when the probes were attached, us */
 	bool		from_start;		/* before the startup process began */
 	uint64_t	begin_us;		/* when following began, us */
@@ -154,6 +155,9 @@ handle_event(void *context, const void *event, size_t size)
 {
 	struct tracer *tracer = context;
 
+	/* Numbers of files stay valid; all else is over. */
+	if (tracer->waiting && *(const uint8_t *) event != TRACE_EVENT_FILE)
+		return;
 	classify__event(&tracer->classify, event, size);
 }
 
@@ -226,6 +230,7 @@ report(struct tracer *tracer, const struct tally *tally, bool interval,
 		.daemon_count = tracer->seen_count,
 		.from_start = tracer->from_start,
 		.elapsed_ns = elapsed_us * 1000,
+		.cpu_ns = clock__cpu_us() * 1000,
 		.lost = {
 			.events = probe__lost_events(tracer->probe),
 			.references = tracer->references.lost,
@@ -280,6 +285,16 @@ end_interval(struct tracer *tracer, bool tell)
 }
 
 /* ---------- waiting ---------- */
+
+/* Detach the probes; what they saw was of a start without a recovery. */
+static void
+rest(struct tracer *tracer)
+{
+	probe__detach(tracer->probe);
+	tracer->waiting = true;
+	(void) probe__consume(tracer->probe);
+	tracer->waiting = false;
+}
 
 /* Attach the probes, if they are not. */
 static int
@@ -337,7 +352,7 @@ wait_for_recovery(struct tracer *tracer)
 			server = 0;
 			learn_state(tracer, &recovers);
 			if (clock__now_us() - gone_us >= READY_US)
-				probe__detach(tracer->probe);
+				rest(tracer);
 			else if ((err = be_ready(tracer)) < 0)
 				return err;
 			wait_ms(tracer, SERVER_LOOK_MS);
@@ -367,7 +382,7 @@ wait_for_recovery(struct tracer *tracer)
 		if (arrived && recovers)
 			log_warning("recovery of the server (PID %d) was over before it could be followed; "
 						"waiting for the next one", (int) postmaster);
-		probe__detach(tracer->probe);
+		rest(tracer);
 		arrived = false;
 		recovers = true;
 		wait_ms(tracer, RUNNING_LOOK_MS);

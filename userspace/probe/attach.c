@@ -205,6 +205,10 @@ set_maps(const struct attach *attach, struct trace_bpf *programs)
 	}
 	if (err == 0 && !is_chosen(attach, "issue_btf", -1))
 		err = bpf_map__set_max_entries(programs->maps.issued, 1);
+	/* Kernels before 6.1 warn of raw tracepoints whose maps get memory as they need it. */
+	if (err == 0 && (is_chosen(attach, "insert_raw", -1) || is_chosen(attach, "delete_raw", -1) ||
+					 is_chosen(attach, "exit_raw", -1)))
+		err = bpf_map__set_map_flags(programs->maps.files, 0);
 	return err;
 }
 
@@ -408,7 +412,7 @@ attach__open(struct attach **result, const struct attach_choice *forced,
 	struct attach *attach;
 	int			err;
 
-	refusal__look(&facts);
+	refusal__look(&facts, settings->dirfd);
 	if (refusal__is_certain(&facts))
 	{
 		refusal__explain(&facts, 0, reason, ATTACH_REASON);

@@ -34,6 +34,7 @@ struct attach_choice
 /* The settings of the probes. */
 struct attach_settings
 {
+	int			dirfd;			/* the data directory; stays the caller's */
 	uint32_t	block_size;		/* PostgreSQL's, bytes */
 	uint32_t	buffer_bytes;	/* ring buffer, bytes: a power of two */
 	uint32_t	ahead_slots;	/* no events but counts, of so many blocks ahead of redo: a

@@ -127,7 +127,9 @@ load(struct feedback *feedback, const struct cluster *cluster, unsigned window,
 			[ATTACH_RECORD] = "none",
 			[ATTACH_REFERENCES] = "none",
 	}};
-	struct attach_settings settings = {.buffer_bytes = NO_BUFFER,.ahead_slots = 1024};
+	struct attach_settings settings = {
+		.dirfd = cluster->dirfd,.buffer_bytes = NO_BUFFER,.ahead_slots = 1024
+	};
 	struct controlfile control;
 	struct stat st;
 	int			err;

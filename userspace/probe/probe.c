@@ -51,7 +51,9 @@ probe__open(struct probe **result, const struct attach_choice *forced,
 			const struct cluster *cluster, uint32_t block_size,
 			uint32_t buffer_bytes, probe_handler handler, void *context)
 {
-	struct attach_settings settings = {.block_size = block_size,.buffer_bytes = buffer_bytes};
+	struct attach_settings settings = {
+		.dirfd = cluster->dirfd,.block_size = block_size,.buffer_bytes = buffer_bytes
+	};
 	struct probe *probe;
 	char		reason[ATTACH_REASON];
 	int			err;

@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "probe/refusal.h"
 
@@ -26,10 +29,11 @@ has_capability(uint64_t set, int capability)
 	return (set >> capability & 1) != 0;
 }
 
-/* Find out what may stand in the way. */
+/* Find out what may stand in the way of probes for a data directory. */
 void
-refusal__look(struct refusal_facts *facts)
+refusal__look(struct refusal_facts *facts, int dirfd)
 {
+	struct statfs fs;
 	uint64_t	set = 0;
 	char		line[256];
 	FILE	   *file;
@@ -37,6 +41,7 @@ refusal__look(struct refusal_facts *facts)
 	*facts = (struct refusal_facts)
 	{
 		.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
+		.overlaid = fstatfs(dirfd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC,
 	};
 	file = fopen("/proc/self/status", "re");
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
@@ -58,7 +63,7 @@ refusal__look(struct refusal_facts *facts)
 bool
 refusal__is_certain(const struct refusal_facts *facts)
 {
-	return !facts->has_btf || !facts->has_capabilities || facts->confidential;
+	return !facts->has_btf || !facts->has_capabilities || facts->confidential || facts->overlaid;
 }
 
 /* Say why, and what to do; err is what the kernel answered, 0 if it was not asked. */
@@ -74,6 +79,9 @@ refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t 
 	else if (!facts->has_capabilities)
 		snprintf(text, size, "this process has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN; "
 				 "run it as root, or with those and CAP_SYS_PTRACE");
+	else if (facts->overlaid)
+		snprintf(text, size, "the data directory is on overlayfs, where the kernel reads other files "
+				 "than those that the server has open; put it on a volume");
 	else if (err == -EPERM || err == -EACCES)
 		snprintf(text, size, "the kernel refuses BPF programs: %s; allow bpf(2) in the seccomp "
 				 "filter of the container, and look for lockdown=confidentiality in the kernel's log",

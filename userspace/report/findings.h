@@ -57,6 +57,7 @@ struct findings
 	unsigned	daemon_count;	/* how many */
 	bool		from_start;		/* traced from the first read on */
 	uint64_t	elapsed_ns;		/* how long, ns */
+	uint64_t	cpu_ns;			/* CPU time of the tracing process since it began, ns */
 	uint64_t	pending[TALLY_PREFETCHERS]; /* prefetched and not used yet, blocks */
 	struct findings_lost lost;	/* what was not seen */
 	const char *points[FINDINGS_POINTS];	/* what was observed */

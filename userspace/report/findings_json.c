@@ -84,6 +84,7 @@ add_head(struct json_object *object, const struct findings *findings)
 	json_object_object_add(object, "daemon_pids", daemons);
 	add_flag(object, "from_start", findings->from_start);
 	add_seconds(object, "seconds", findings->elapsed_ns);
+	add_seconds(object, "cpu_seconds", findings->cpu_ns);
 	add_lsn(object, "replay_lsn", findings->tally->replay_lsn);
 	for (unsigned i = 0; i < findings->point_count; i++)
 		add_text(attach, findings->points[i], findings->ways[i]);
