@@ -345,6 +345,17 @@ test_a_full_window_grows_while_redo_waits(void **state)
 	assert_int_equal(control.depth, 256);
 }
 
+/* Lost otherwise: a record that is full of changes that are none. */
+static void
+test_bounds_are_no_changes(void **state)
+{
+	(void) state;
+	begin(64, 64);
+	live(ssd, 1, true, 0);
+	assert_int_equal(control.depth, 64);
+	assert_int_equal(control.changes, 0);
+}
+
 /* Few blocks that came late are no reason, and many are, however short the waits were. */
 static void
 test_late_blocks_count_beside_time(void **state)
@@ -438,6 +449,7 @@ main(void)
 		cmocka_unit_test(test_a_trial_ends_when_nothing_can_be_measured),
 		cmocka_unit_test(test_feedback_mends_the_worst_start),
 		cmocka_unit_test(test_a_full_window_grows_while_redo_waits),
+		cmocka_unit_test(test_bounds_are_no_changes),
 		cmocka_unit_test(test_late_blocks_count_beside_time),
 		cmocka_unit_test(test_evictions_shrink_the_window),
 		cmocka_unit_test(test_few_evictions_say_nothing),

@@ -124,7 +124,7 @@ control__init(struct control *control, unsigned depth, unsigned max_depth,
 	control->max_depth = max_depth;
 	control->max_window = control->fitting = control->ceiling = max_window;
 	control->window = control->asked = window < max_window ? window : max_window;
-	control->early = trials && control->depth < EARLY_DEPTH;
+	control->early = trials && control->depth < EARLY_DEPTH && control->depth < max_depth;
 	control->relax_us = RELAX_US;
 	control->trials = control->starting = trials;
 	control->backoff[DOWN] = control->backoff[UP] = MIN_BACKOFF;

@@ -16,6 +16,7 @@ STARTS = {
     'hand-256': by_hand(256),
     'hand-1024': by_hand(1024),
     'default': (),
+    'default-own': ('--feedback', 'off'),
     'bad-start': (*BAD, '--feedback', 'on'),
     'bad-start-own': (*BAD, '--feedback', 'off'),
 }
