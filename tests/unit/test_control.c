@@ -287,7 +287,7 @@ live(device_speed device, double seconds, bool waits, unsigned evicted_permille)
 		struct control_feedback seen = {.elapsed_us = FEED_US,.waited_us = waits ? FEED_US / 2 : 0};
 
 		work(device, FEED_US / 1e6, false, 0);
-		seen.read = seen.prefetched = blocks - before;
+		seen.read = blocks - before;
 		seen.evicted = seen.read * evicted_permille / 1000;
 		seen.depth_full = control.depth < control.window;
 		seen.window_full = !seen.depth_full;
@@ -409,7 +409,7 @@ static void
 test_few_evictions_say_nothing(void **state)
 {
 	const struct control_feedback seen = {
-		.elapsed_us = FEED_US,.read = 100,.prefetched = 100,.evicted = 15
+		.elapsed_us = FEED_US,.read = 100,.evicted = 15
 	};
 
 	(void) state;

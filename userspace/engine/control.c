@@ -22,9 +22,11 @@
  *
  * What became of the blocks comes on top of that.  Redo that waits for blocks that
  * were asked for too late doubles a window that began small at once, and a depth
- * that began small up to what is the usual start.  Blocks that were evicted unused
- * are what memory was misjudged by: then the window shrinks, and grows again only
- * after a while, which is longer each time.
+ * that began small up to what is the usual start.  Blocks that had been evicted when
+ * redo came to them are what memory was misjudged by: then the window shrinks, and
+ * grows again only after a while, which is longer each time.  What is evicted and
+ * not wanted any more says nothing: the kernel's read-ahead and changed plans of
+ * redo leave such pages however small the window is.
  *
  * Knows no engine, no clock and no files.
  */
@@ -449,7 +451,7 @@ void
 control__feed(struct control *control, uint64_t now_us, const struct control_feedback *seen)
 {
 	bool		evicted = seen->evicted >= EVICTED_MIN &&
-		seen->evicted * 100 >= seen->prefetched * EVICTED_PERCENT;
+		seen->evicted * 100 >= seen->read * EVICTED_PERCENT;
 
 	control->waiting = seen->waited_us * 100 >= seen->elapsed_us * WAITS_PERCENT;
 	control->hold_blocks -= seen->read < control->hold_blocks ? seen->read : control->hold_blocks;

@@ -54,8 +54,7 @@ struct control_feedback
 	uint64_t	waited_us;		/* of that, time in which redo waited, us */
 	uint64_t	read;			/* blocks that redo read */
 	uint64_t	late;			/* of those, the ones it waited for */
-	uint64_t	prefetched;		/* blocks that got into memory ahead of redo */
-	uint64_t	evicted;		/* that left it before redo used them */
+	uint64_t	evicted;		/* of those, read ahead, and evicted before redo came */
 	bool		depth_full;		/* more was wanted than may be in flight */
 	bool		window_full;	/* more was wanted than may be read ahead */
 };

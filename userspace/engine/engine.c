@@ -309,8 +309,7 @@ feed(struct engine *engine)
 		.waited_us = waited_us > engine->stood_us ? waited_us : engine->stood_us,
 		.read = now->redo_timely - before->redo_timely + late,
 		.late = late,
-		.prefetched = now->cache_prefetched - before->cache_prefetched,
-		.evicted = now->cache_evicted - before->cache_evicted,
+		.evicted = now->redo_missed_by[MISS_EVICTED] - before->redo_missed_by[MISS_EVICTED],
 		.depth_full = engine->limited,
 		.window_full = engine__waiting(engine) > 0 && !engine->limited && !engine->blocked,
 	};
