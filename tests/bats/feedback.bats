@@ -185,6 +185,23 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 	stop_daemon "$DATA"
 }
 
+# Lost otherwise: the CPU time of redo that probes cost, for as long as a recovery takes.
+@test "by default, the probes go before a long recovery is over" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	copy_crashed
+	links=$(bpf_ids link)
+	start_privileged "$DATA"
+	hold
+	wait_until 'the probes' test "$(bpf_ids link)" != "$links"
+	wait_until 'the end of the probes' same_bpf link "$links"
+	holds "$DATA" 's["attached"]'
+	evict "$DATA"
+	feed_rest "$DATA"
+	stop_server "$DATA"
+	holds "$DATA" 's["feedback"] == "probes" and r["blocks_read"] > r["redo_blocks_timely"]'
+	stop_daemon "$DATA"
+}
+
 # Lost otherwise: what the daemon does with the feedback.  By its own counters it does it, too.
 @test "limits that start small grow while redo waits, and never beyond their bounds" {
 	local feedback

@@ -79,8 +79,8 @@ static const struct argp_option options[] = {
 	{"backend", OPTION_BACKEND, "NAME", 0,
 	"how to read: io_uring, fadvise, or auto for the first that works (default: auto)", 0},
 	{"feedback", OPTION_FEEDBACK, "WHEN", 0,
-		"let probes in the kernel tell what became of blocks: on, off, or auto for on "
-	"where that is possible (default: auto)", 0},
+		"let probes in the kernel tell what became of blocks: on, off, or auto for the first "
+	"seconds of a recovery, where that is possible (default: auto)", 0},
 	{"trace", OPTION_TRACE, "FILE", 0, "write a line for each block to FILE", 0},
 	{"stats", OPTION_STATS, "FILE", 0, "keep all counters in FILE, as JSON", 0},
 	{"timeline", OPTION_TIMELINE, "FILE", 0,
@@ -235,7 +235,8 @@ open_feedback(struct feedback **feedback, const struct cluster *cluster,
 
 	if (strcmp(arguments->feedback, "off") == 0)
 		return 0;
-	err = feedback__open(feedback, cluster, arguments->window, reason);
+	err = feedback__open(feedback, cluster, arguments->window,
+						 strcmp(arguments->feedback, "auto") == 0, reason);
 	if (err == 0)
 		return 0;
 	if (strcmp(arguments->feedback, "on") == 0)

@@ -32,6 +32,7 @@
 #include "bpf/trace.skel.h"
 #include "cluster/controlfile.h"
 #include "probe/feedback.h"
+#include "report/clock.h"
 #include "report/log.h"
 
 /* Name of the helper, for ps; not that of a daemon, which a trace would follow. */
@@ -42,6 +43,9 @@
 
 /* Slots for blocks ahead of redo, for each block of the window. */
 #define SLOTS_PER_BLOCK	4
+
+/* How long brief feedback lasts, us. */
+#define BRIEF_US		5000000
 
 /* Ring buffer for events, of which there are none: as small as the kernel takes. */
 #define NO_BUFFER		((uint32_t) sysconf(_SC_PAGESIZE))
@@ -60,6 +64,8 @@ struct feedback
 	int			socket;			/* to the helper; -1: feedback has failed */
 	bool		attached;		/* do the programs run? */
 	bool		waiting;		/* an answer is due */
+	bool		brief;			/* do they run at the beginning of a recovery only? */
+	uint64_t	begin_us;		/* when the recovery began, us */
 	uint64_t   *ahead;			/* what the programs note of blocks ahead of redo */
 	size_t		ahead_bytes;	/* its size, bytes */
 	struct trace_counts begin;	/* when the recovery began */
@@ -166,12 +172,12 @@ load(struct feedback *feedback, const struct cluster *cluster, unsigned window,
 }
 
 /*
- * Load the probes, for a window of so many blocks; call it while there are the rights
- * for that.  Returns 0, or -errno and the reason why feedback is not possible.
+ * Load the probes, for a window of so many blocks, and for a whole recovery or only
+ * for its first seconds; call it while there are the rights for that.  Returns 0, or -errno and the reason why feedback is not possible.
  */
 int
 feedback__open(struct feedback **result, const struct cluster *cluster, unsigned window,
-			   char reason[ATTACH_REASON])
+			   bool brief, char reason[ATTACH_REASON])
 {
 	struct feedback *feedback = calloc(1, sizeof(*feedback));
 	int			sockets[2];
@@ -205,6 +211,7 @@ feedback__open(struct feedback **result, const struct cluster *cluster, unsigned
 	/* The helper has them; who became another user has lost them anyway. */
 	if (geteuid() != 0)
 		keep_capabilities(0);
+	feedback->brief = brief;
 	*result = feedback;
 	return 0;
 
@@ -268,6 +275,7 @@ feedback__begin(struct feedback *feedback, pid_t startup)
 		return;
 	programs = programs_of(feedback);
 	feedback->begin = programs->bss->counts;
+	feedback->begin_us = clock__now_us();
 	feedback->seen = (struct counters) {0};
 	memset(feedback->ahead, 0, feedback->ahead_bytes);
 	programs->bss->daemon_tgid[0] = (__u32) getpid();
@@ -316,21 +324,13 @@ find_causes(struct feedback *feedback, struct counters *counters, uint64_t misse
 	counters->redo_missed_by[MISS_NOT_REFERENCED] += rest - failed;
 }
 
-/* Complete the daemon's counters of this recovery by what the probes have counted. */
-void
-feedback__take(struct feedback *feedback, struct counters *counters)
+static void
+take_counts(struct feedback *feedback, struct counters *counters)
 {
-	struct trace_counts now;
+	struct trace_counts now = programs_of(feedback)->bss->counts;
 	uint64_t	missed;
 	uint64_t	evicted;
 
-	if (feedback == NULL || feedback->socket < 0)
-		return;
-	if (feedback->waiting)
-		take_answer(feedback);
-	if (!feedback->attached)
-		return;
-	now = programs_of(feedback)->bss->counts;
 	counters->redo_timely = now.timely - feedback->begin.timely;
 	counters->redo_late = now.late - feedback->begin.late;
 	counters->redo_waited_us = (now.waited_ns - feedback->begin.waited_ns) / 1000;
@@ -350,11 +350,29 @@ feedback__take(struct feedback *feedback, struct counters *counters)
 	feedback->seen = *counters;
 }
 
+/*
+ * Complete the daemon's counters of this recovery by what the probes have counted;
+ * brief feedback ends in time.
+ */
+void
+feedback__take(struct feedback *feedback, struct counters *counters)
+{
+	if (feedback == NULL || feedback->socket < 0)
+		return;
+	if (feedback->waiting)
+		take_answer(feedback);
+	if (!feedback->attached)
+		return;
+	take_counts(feedback, counters);
+	if (feedback->brief && clock__now_us() - feedback->begin_us >= BRIEF_US)
+		feedback__end(feedback);
+}
+
 /* The recovery is over: detach. */
 void
 feedback__end(struct feedback *feedback)
 {
-	if (feedback == NULL || feedback->socket < 0)
+	if (feedback == NULL || feedback->socket < 0 || !(feedback->attached || feedback->waiting))
 		return;
 	programs_of(feedback)->bss->startup_tgid = 0;
 	if (feedback->waiting)

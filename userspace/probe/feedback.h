@@ -15,7 +15,7 @@
 struct feedback;
 
 int			feedback__open(struct feedback **feedback, const struct cluster *cluster,
-						   unsigned window, char reason[ATTACH_REASON]);
+						   unsigned window, bool brief, char reason[ATTACH_REASON]);
 void		feedback__close(struct feedback *feedback);
 void		feedback__begin(struct feedback *feedback, pid_t startup);
 void		feedback__take(struct feedback *feedback, struct counters *counters);

@@ -40,7 +40,7 @@ log_use(const struct counters *counters)
 {
 	uint64_t	read = counters->redo_timely + counters->redo_late + counters->redo_missed;
 
-	log_info("redo read %" PRIu64 " blocks: %" PRIu64 " timely, %" PRIu64 " late, %" PRIu64
+	log_info("probes saw redo read %" PRIu64 " blocks: %" PRIu64 " timely, %" PRIu64 " late, %" PRIu64
 			 " missed (evicted %" PRIu64 ", stale %" PRIu64 ", failed %" PRIu64
 			 ", not referenced %" PRIu64 "); waited %.3f s; of %" PRIu64
 			 " blocks brought into the page cache %" PRIu64 " were evicted before use",
