@@ -8,6 +8,7 @@
  * settings.c	settings
  * attach.c		the daemon: connecting, watching, letting go
  * stats.c		counters in shared memory and the SQL function that shows them
+ * images.c		counters of full-page images and the SQL function that shows them
  * prefault.c	first touches of shared buffers, out of redo's way
  * implied.c	blocks that redo reads although no record names them
  * seen.c		memory of blocks that needn't be emitted again
@@ -87,6 +88,10 @@ prefault__used(int buffer)
 	if (unlikely(buffer > prefault_frontier))
 		prefault__advance(buffer);
 }
+
+/* images.c */
+extern Size images__shmem_size(void);
+extern void images__shmem_init(void);
 
 /* stats.c */
 extern void stats__init(void);

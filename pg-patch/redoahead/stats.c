@@ -65,7 +65,8 @@ request_shmem(void)
 {
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)) + prefault__shmem_size());
+	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)) + prefault__shmem_size() +
+						   images__shmem_size());
 }
 
 static void
@@ -92,6 +93,7 @@ startup_shmem(void)
 			pg_atomic_init_u64(&daemon[i], 0);
 	}
 	prefault__shmem_init();
+	images__shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 
