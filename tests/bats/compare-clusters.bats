@@ -2,6 +2,8 @@
 # What scripts/compare-clusters takes for a difference, and what not.  The
 # clusters are made of a few hand-made pages: no server is needed.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	compare=$BATS_TEST_DIRNAME/../../scripts/compare-clusters
 	work=$(mktemp -d "${TMPDIR:-/var/tmp}/redoahead-compare.XXXXXX")
@@ -158,4 +160,18 @@ different() {				# TEXT : what must be told
 	run "$compare" "$a" "$b"
 	[ "$status" -eq 2 ]
 	[[ $output == *"$b was not shut down cleanly"*"pg_ctl stop -m fast"* ]]
+}
+
+@test "LSNs and checksums are left out when asked for, and nothing else" {
+	for file in base/5/16384 base/5/16384_vm base/5/20000_init; do
+		poke "$file" 8193
+		poke "$file" 16393
+	done
+	different "base/5/16384_vm: 2 blocks differ"
+	run -0 "$compare" --ignore-lsn "$a" "$b"
+	[[ ${lines[-1]} == identical:* ]]
+	poke base/5/16384 10
+	run -1 "$compare" --ignore-lsn "$a" "$b"
+	[[ $output == *"base/5/16384: 1 blocks differ (0)"* ]]
+	run -2 "$compare" "$a" --ignore-lsn "$b"
 }
