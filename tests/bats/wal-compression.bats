@@ -1,0 +1,273 @@
+#!/usr/bin/env bats
+# wal_compression of the patched server: its values, that recovery from each kind
+# of image ends in the data that stock makes, that what stock cannot read stops
+# it with an error, and that WAL of stock's settings is stock's.  What tools and
+# standbys make of such WAL is the matter of wal-compression-tools.bats.
+
+bats_require_minimum_version 1.5.0
+
+load lib/servers
+load lib/images
+
+setup_file() {
+	suite_begin
+	make_images_base
+	# What stock makes of the load, without compression.
+	crash_with "$STOCK" "$WORK/reference"
+	recover_with "$STOCK" "$WORK/reference"
+}
+
+teardown_file() {
+	suite_end
+}
+
+setup() {
+	case_begin
+	DATA=$CASE/data
+}
+
+teardown() {
+	case_end
+}
+
+set_value() {				# VALUE
+	sql "$DATA" -c "set wal_compression = '$1'" -c "show wal_compression"
+}
+
+# The server, with what it answers to a value in $output.
+refused() {					# VALUE TEXT...
+	local value=$1 text
+	shift
+	run sql "$DATA" -c '\set VERBOSITY verbose' -c "set wal_compression = '$value'"
+	echo "$output"
+	[[ "$output" == *"invalid value for parameter \"wal_compression\": \"$value\""* ]]
+	[[ "$output" == *"Available values: off, on, pglz, lz4 (level 1 to 12), zstd (level -131072 to 22), zlib (level 1 to 9); a level"* ]]
+	for text; do
+		[[ "$output" == *"DETAIL:  Invalid compression specification: "*"$text"* ]]
+	done
+}
+
+@test "each value is taken, and shown as it was set" {
+	copy_cluster "$WORK/base" "$DATA"
+	start_server "$PATCHED" "$DATA"
+	[ "$(sql "$DATA" -c "show wal_compression")" = off ]
+	for value in on off true false yes no 1 0 ON pglz PGLZ lz4 zstd zlib lz4:1 lz4:level=9 LZ4:12 \
+		zstd:6 zstd:level=6 zstd:-5 zstd:22 zlib:2 zlib:level=9 lz4:transform zstd:transform \
+		zstd:level=1,transform zstd:transform,level=1 zlib:transform,level=3 Zstd:Transform; do
+		[ "$(set_value "$value")" = "$value" ]
+	done
+	sql "$DATA" -c "set wal_compression = lz4" -c "set wal_compression = on" -c "set wal_compression = 0"
+	stop_server "$DATA"
+}
+
+@test "a wrong value is refused, with what is wrong and what is allowed" {
+	copy_cluster "$WORK/base" "$DATA"
+	start_server "$PATCHED" "$DATA"
+	refused gzip '"gzip" is no compression method'
+	refused '' '"" is no compression method'
+	refused lz5:3 '"lz5" is no compression method'
+	refused pglz:3 '"pglz" takes no compression options'
+	refused on:transform '"on" takes no compression options'
+	refused lz4: 'found empty string where a compression option was expected'
+	refused lz4:transform, 'found empty string where a compression option was expected'
+	refused lz4:13 'the level of "lz4" must be between 1 and 12'
+	refused zlib:10 'the level of "zlib" must be between 1 and 9'
+	refused zlib:0 'the level of "zlib" must be between 1 and 9'
+	refused zstd:23 'the level of "zstd" must be between -131072 and 22'
+	refused zstd:level 'compression option "level" requires a value'
+	refused zstd:level=high 'value for compression option "level" must be an integer'
+	refused zstd:long 'the options are a level and "transform"'
+	refused zstd:workers=3 'the options are a level and "transform"'
+	refused lz4:speed=3 'unrecognized compression option: "speed"'
+	[ "$(sql "$DATA" -c "show wal_compression")" = off ]
+	stop_server "$DATA"
+}
+
+@test "it can be set for a session, a role, a transaction, and in the file, by superusers" {
+	copy_cluster "$WORK/base" "$DATA"
+	start_server "$PATCHED" "$DATA"
+	[ "$(sql "$DATA" -c "select context || ' ' || vartype from pg_settings where name = 'wal_compression'")" = "superuser string" ]
+	sql "$DATA" -c "create role someone login"
+	run sql "$DATA" -U someone -c "set wal_compression = lz4"
+	[[ "$output" == *"permission denied to set parameter"* ]]
+	sql "$DATA" -c "alter role someone set wal_compression = 'zstd:level=1,transform'"
+	[ "$(sql "$DATA" -U someone -c "show wal_compression")" = zstd:level=1,transform ]
+	run sql "$DATA" -c "begin" -c "set local wal_compression = 'zlib:3'" -c "show wal_compression" -c "commit" -c "show wal_compression"
+	[ "$output" = "zlib:3"$'\n'"off" ]
+	sql "$DATA" -c "alter system set wal_compression = 'lz4:transform'" -c "select pg_reload_conf()"
+	shows() { [ "$(sql "$DATA" -c "show wal_compression")" = "$1" ]; }
+	wait_until "the new setting" shows lz4:transform
+	stop_server "$DATA"
+	run -1 start_server "$PATCHED" "$DATA" wal_compression=lz4:13
+	grep -q 'invalid value for parameter "wal_compression": "lz4:13"' "$DATA.log"
+}
+
+# Crash under a setting and recover with the patched server; all must be as
+# stock makes it of the same load, but for LSNs, which depend on WAL's size.
+recovers_like_stock() {		# SETTING METHODS-IN-WAL
+	crash_with "$PATCHED" "$DATA" wal_compression="$1"
+	[ "$(methods_in "$DATA")" = "$2" ]
+	recover_with "$PATCHED" "$DATA"
+	"$redoahead_root/scripts/compare-clusters" --ignore-lsn "$WORK/reference" "$DATA"
+	start_server "$PATCHED" "$DATA"
+	is_sound "$DATA"
+	stop_server "$DATA"
+	as_server_user "$PATCHED/bin/pg_checksums" --check -D "$DATA"
+}
+
+@test "recovery from pglz" { recovers_like_stock on "pglz "; }
+@test "recovery from lz4" { recovers_like_stock lz4 "lz4 "; }
+@test "recovery from lz4, high level" { recovers_like_stock lz4:9 "lz4 "; }
+@test "recovery from zstd" { recovers_like_stock zstd "zstd "; }
+@test "recovery from zstd, other level" { recovers_like_stock zstd:level=1 "zstd "; }
+@test "recovery from zlib" { recovers_like_stock zlib:2 "zlib "; }
+@test "recovery from lz4 with transform" { recovers_like_stock lz4:transform "lz4 lz4:transform "; }
+@test "recovery from zstd with transform" { recovers_like_stock zstd:level=1,transform "zstd zstd:transform "; }
+@test "recovery from zlib with transform" { recovers_like_stock zlib:transform "zlib zlib:transform "; }
+
+# A single-user server has nothing beside it that writes WAL.
+single_user() {				# SERVER DATA SETTING
+	copy_cluster "$WORK/base" "$2"
+	as_server_user "$1/bin/postgres" --single -D "$2" -c wal_compression="$3" -c shared_buffers=512MB postgres \
+		<"$BATS_TEST_DIRNAME/lib/images.sql" >"$2.log" 2>&1
+	! grep ERROR "$2.log"
+}
+
+# All that stock's pg_waldump tells of WAL, but for times; and the images.
+contents() {				# DATA
+	mkdir "$1.images"
+	"$STOCK/bin/pg_waldump" -b -p "$1/pg_wal" -s "$(redo_lsn "$WORK/base")" --save-fullpage="$1.images" 2>/dev/null |
+		sed 's/20[0-9][0-9]-[0-9-]* [0-9:.]* [A-Z]*//'
+}
+
+@test "WAL of stock's settings is stock's, to the byte" {
+	for value in "${stock_methods[@]}"; do
+		single_user "$STOCK" "$CASE/stock-$value" "$value"
+		single_user "$PATCHED" "$CASE/patched-$value" "$value"
+		contents "$CASE/stock-$value" >"$CASE/stock-$value.txt"
+		contents "$CASE/patched-$value" >"$CASE/patched-$value.txt"
+		[ "$(wc -l <"$CASE/stock-$value.txt")" -gt 5000 ]
+		cmp "$CASE/stock-$value.txt" "$CASE/patched-$value.txt"
+		diff -r "$CASE/stock-$value.images" "$CASE/patched-$value.images"
+		rm -rf "$CASE"/*-"$value"*
+	done
+}
+
+@test "each replays the WAL of the other where the settings are stock's" {
+	for value in off lz4 zstd; do
+		crash_with "$STOCK" "$DATA" wal_compression=$value
+		recover_with "$PATCHED" "$DATA"
+		same_but_lsn "$DATA"
+		rm -rf "$DATA"
+	done
+	# Levels are nothing to the reader.
+	for value in pglz lz4:12 zstd:19; do
+		crash_with "$PATCHED" "$DATA" wal_compression=$value
+		settings "$DATA" wal_compression=off
+		recover_with "$STOCK" "$DATA"
+		same_but_lsn "$DATA"
+		rm -rf "$DATA"
+	done
+}
+
+same_but_lsn() {			# DATA
+	"$redoahead_root/scripts/compare-clusters" --ignore-lsn "$WORK/reference" "$1"
+}
+
+# ---------- what stock does not know ----------
+
+stops_stock() {				# SETTING
+	crash_with "$PATCHED" "$DATA" wal_compression="$1"
+	settings "$DATA" wal_compression=off
+	copy_cluster "$DATA" "$CASE/kept"
+
+	# From where there are no images yet.
+	run -1 "$STOCK/bin/pg_waldump" --quiet -p "$DATA/pg_wal" -s "$(redo_lsn "$WORK/base")"
+	echo "$output"
+	[[ "$output" == *"error in WAL record at "*": BKPIMAGE_HAS_HOLE not set, but hole offset"* ]]
+
+	run -1 start_server "$STOCK" "$DATA"
+	grep 'FATAL:  resource manager with ID 250 not registered' "$DATA.log"
+	grep -q 'cluster state: *in crash recovery' <("$STOCK/bin/pg_controldata" "$DATA")
+	! grep -q 'redo done' "$DATA.log"
+
+	# It has done no harm: the patched server goes on from there.
+	recover_with "$PATCHED" "$DATA"
+	same_but_lsn "$DATA"
+}
+
+@test "stock refuses images of zlib, and the patched server takes over" { stops_stock zlib; }
+@test "stock refuses transformed images, and the patched server takes over" { stops_stock lz4:transform; }
+@test "stock refuses transformed images of zstd, and the patched server takes over" { stops_stock zstd:transform; }
+
+@test "a stock standby stops at the first new image" {
+	copy_cluster "$WORK/base" "$DATA"
+	settings "$DATA" wal_compression=lz4:transform
+	start_server "$PATCHED" "$DATA"
+	base_backup "$STOCK" "$DATA" "$CASE/standby" -R
+	settings "$CASE/standby" wal_compression=off primary_conninfo="host=$DATA"
+	start_server --no-wait "$STOCK" "$CASE/standby"
+	sql "$DATA" -f - <"$BATS_TEST_DIRNAME/lib/images.sql" >/dev/null
+	wait_until "the error" grep 'FATAL:  resource manager with ID 250 not registered' "$CASE/standby.log"
+	wait_until "the end of the standby" has_gone "$CASE/standby"
+	stop_server "$DATA"
+}
+
+has_gone() { [ ! -e "$1/postmaster.pid" ]; }
+
+@test "between stock and patched, and back, after a crash of each" {
+	# stock crashes, patched recovers and crashes, patched recovers, stock takes over
+	crash_with "$STOCK" "$DATA" wal_compression=lz4
+	start_server "$PATCHED" "$DATA" wal_compression=lz4:transform
+	sql "$DATA" -c "checkpoint" -c "update narrow set v = v + 3" -c "create index on narrow (v)"
+	before=$(sql "$DATA" -c "select count(*), sum(v), sum(id) from narrow")
+	stop_server "$DATA" immediate
+	start_server "$PATCHED" "$DATA"
+	[ "$(sql "$DATA" -c "select count(*), sum(v), sum(id) from narrow")" = "$before" ]
+	stop_server "$DATA"
+	start_server "$STOCK" "$DATA"
+	is_sound "$DATA"
+	[ "$(sql "$DATA" -c "select count(*), sum(v), sum(id) from narrow")" = "$before" ]
+	sql "$DATA" -c "update narrow set v = v - 3"
+	stop_server "$DATA" immediate
+	start_server "$PATCHED" "$DATA"
+	is_sound "$DATA"
+	stop_server "$DATA"
+}
+
+# ---------- corruption ----------
+
+# Redo must stop at the image and say why, and must not have opened the database.
+stops_at() {				# DATA LSN METHOD MESSAGE
+	run -1 start_server "$PATCHED" "$1"
+	cat "$1.log"
+	grep -E "FATAL:  $4" "$1.log"
+	grep -E "CONTEXT:  WAL redo at $2 .* FPW, compression saved: [0-9]+, method: $3" "$1.log"
+	! grep -q 'redo done' "$1.log"
+	! grep -q 'was terminated by signal' "$1.log"
+}
+
+@test "a corrupted image stops redo with an error that names it" {
+	for method in pglz lz4 zstd zlib lz4:transform zstd:transform zlib:transform; do
+		crash_with "$PATCHED" "$DATA" wal_compression=$method
+		lsn=$(first_image "$DATA" "$method")
+		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" noise
+		stops_at "$DATA" "$lsn" "$method" "could not decompress image at $lsn compressed with $method, block 0"
+		rm -rf "$DATA" "$DATA.log"
+	done
+}
+
+@test "a transformed image whose stream, hole or method is wrong stops redo" {
+	crash_with "$PATCHED" "$CASE/crashed" wal_compression=lz4:transform
+	lsn=$(first_image "$CASE/crashed" lz4:transform)
+	while read -r damage method message; do
+		copy_cluster "$CASE/crashed" "$DATA"
+		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
+		stops_at "$DATA" "$lsn" "$method" "$message"
+		rm -rf "$DATA" "$DATA.log"
+	done <<-END
+		stream lz4:transform could not decompress image at $lsn compressed with lz4:transform, block 0
+		hole lz4:transform could not restore image at $lsn with invalid hole offset 8000 length 1000, block 0
+		kind unknown could not restore image at $lsn compressed with unknown method, block 0
+	END
+}
