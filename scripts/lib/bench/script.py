@@ -88,6 +88,11 @@ class Progress:
         self.last = time.monotonic()
         print(self.stamp(text), file=sys.stderr, flush=True)
 
+    def left(self, done, total):
+        """How long all will take from here, in words, if parts take the same."""
+        seconds = (time.monotonic() - self.start) / done * (total - done)
+        return f'about {seconds / 60:.0f} min left' if seconds >= 90 else f'about {seconds:.0f} s left'
+
     def of_redo(self, label, image, left=None):
         """A progress function for recovery.recover.
 

@@ -1,0 +1,185 @@
+"""Scenario S1: compressed full-page images under pgbench, as measured in 2013.
+
+pgbench -c 32 -j 4 -M prepared for a while over a cluster of some gigabytes, with
+a checkpoint every half a minute, with full-page images as they are, compressed,
+and without: how many transactions a second, how much WAL, and how long that
+takes to be replayed from a cold cache by the server that wrote it, over a copy
+made before the load.  Configurations take turns, round by round.
+"""
+import os
+import re
+import statistics
+from dataclasses import dataclass
+
+from . import host, postgres
+
+CLIENTS, THREADS = 32, 4
+DONE = re.compile(r'redo done at \S+ system usage: CPU: user: ([\d.]+) s, system: ([\d.]+) s, '
+                  r'elapsed: ([\d.]+) s')
+
+# Settings of the load.  Each WAL segment is kept, to be replayed.
+LOAD = {'shared_buffers': '2GB', 'max_wal_size': '200GB', 'min_wal_size': '2GB',
+        'wal_keep_size': '200GB', 'checkpoint_timeout': '30s', 'autovacuum': 'off',
+        'max_connections': '100'}
+RECOVERY = {'shared_buffers': '2GB', 'max_wal_size': '200GB', 'checkpoint_timeout': '1d',
+            'autovacuum': 'off'}
+
+
+@dataclass(frozen=True)
+class Config:
+    """One way to write WAL."""
+    name: str
+    build: str                  # stock or patched
+    images: str                 # full_page_writes
+    compression: str            # wal_compression
+
+    @property
+    def settings(self):
+        return {'full_page_writes': self.images, 'wal_compression': self.compression}
+
+
+CONFIGS = tuple(Config(*each) for each in (
+    ('on', 'stock', 'on', 'off'),
+    ('pglz', 'stock', 'on', 'pglz'),
+    ('lz4', 'stock', 'on', 'lz4'),
+    ('lz4:transform', 'patched', 'on', 'lz4:transform'),
+    ('off', 'stock', 'off', 'off'),
+))
+
+# Rows of 2013: full_page_writes, transactions/s, MB of WAL, s and transactions/s of replay.
+IN_2013 = (('on', 1344, 4422, 61, 19835), ('compress', 1606, 1517, 39, 37063),
+           ('off', 1810, 885, 37, 44033))
+
+
+def scaled(size):
+    """pgbench scale and seconds of load: small, full, or a factor for full's time."""
+    if size == 'small':
+        return {'scale': 5, 'seconds': 5}
+    return {'scale': 100, 'seconds': 60 if size == 'full' else max(1, round(60 * float(size)))}
+
+
+def parameters(of):
+    return {'scale': of['scale'], 'load': LOAD}
+
+
+def make_base(build, root, of, progress):
+    """A crashed pgbench cluster, made once and kept; every run begins with a copy."""
+    home = os.path.join(root, 'images', f'pg{build.version}-s1-{of["scale"]}')
+    directory = os.path.join(home, 'data')
+    if os.path.exists(os.path.join(home, 'complete')):
+        return directory
+    progress.say(f'filling a new cluster, pgbench scale {of["scale"]}')
+    postgres.remove_tree(home)
+    postgres.make_directory(os.path.join(root, 'images'))
+    postgres.make_directory(home)
+    postgres.initialize(build, directory)
+    with postgres.Server(build, directory, {'fsync': 'off', 'autovacuum': 'off', **RECOVERY},
+                         home, os.path.join(home, 'log')) as server:
+        server.wait_ready()
+        postgres.run([build.program('pgbench'), '-h', home, '-i', '-q', '-s', str(of['scale'])])
+        server.sql('CHECKPOINT')
+        # Crashed, so that a copy replays what was written after it.
+        server.stop('immediate')
+    os.sync()
+    with open(os.path.join(home, 'complete'), 'w', encoding='ascii'):
+        pass
+    return directory
+
+
+def load(build, config, directory, place, of):
+    """Let pgbench run and crash the server; returns what it did."""
+    with postgres.Server(build, directory, {**LOAD, **config.settings}, place,
+                         os.path.join(place, 'load.log')) as server:
+        server.wait_ready()
+        # What recovery of the copy has changed is written, and images begin anew.
+        server.sql('CHECKPOINT')
+        start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
+        text = postgres.run([build.program('pgbench'), '-h', place, '-n', '-M', 'prepared',
+                             '-c', str(CLIENTS), '-j', str(THREADS), '-T', str(of['seconds'])])
+        end = server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+        server.stop('immediate')
+    return {'tps': float(re.search(r'^tps = ([\d.]+)', text, re.MULTILINE)[1]),
+            'transactions': int(re.search(r'actually processed: (\d+)', text)[1]),
+            'wal_bytes': postgres.parse_lsn(end) - postgres.parse_lsn(start)}
+
+
+def replay(build, directory, place):
+    """Recover from a cold cache; returns what redo took."""
+    cache = host.chill(directory)
+    host.fetch(build.program('postgres'))
+    with postgres.Server(build, directory, RECOVERY, place,
+                         os.path.join(place, 'replay.log')) as server:
+        server.wait_ready()
+        done = DONE.search(server.text())
+        server.stop('immediate')
+    if not done:
+        raise postgres.PostgresError(f'no redo in {place}/replay.log')
+    return {'replay_seconds': float(done[3]), 'cache': cache,
+            'replay_cpu_seconds': round(float(done[1]) + float(done[2]), 2)}
+
+
+def run_once(build, config, base, place, of):
+    """Load and replay of one configuration; returns what was measured."""
+    directory = os.path.join(place, 'data')
+    postgres.copy_cluster(base, directory)
+    run = load(build, config, directory, place, of)
+    again = os.path.join(place, 'replay')
+    postgres.copy_cluster(base, again)
+    postgres.remove_tree(os.path.join(again, 'pg_wal'))
+    os.rename(os.path.join(directory, 'pg_wal'), os.path.join(again, 'pg_wal'))
+    postgres.remove_tree(directory)
+    run.update(replay(build, again, place))
+    postgres.remove_tree(again)
+    run['replay_tps'] = round(run['transactions'] / max(0.01, run['replay_seconds']), 1)
+    return run
+
+
+def measure(builds, root, place, options, configs, runs, keep, progress):
+    """All runs that are not among those given; gives each to keep()."""
+    of = scaled(options.size)
+    base = make_base(builds['stock'], root, of, progress)
+    wanted = [(number, config) for number in range(1, options.rounds + 1) for config in configs
+              if not any((run['round'], run['config']) == (number, config.name) for run in runs)]
+    for done, (number, config) in enumerate(wanted, 1):
+        run = run_once(builds[config.build], config, base, place, of)
+        keep({'round': number, 'config': config.name, **run})
+        progress.say(f'round {number} {config.name}: {run["tps"]:.0f} tps, '
+                     f'{run["wal_bytes"] / 1e6:.0f} MB of WAL, replay '
+                     f'{run["replay_seconds"]:.1f} s; {progress.left(done, len(wanted))}')
+
+
+def medians(runs):
+    """{configuration: {measure: median}}."""
+    found = {}
+    for run in runs:
+        row = found.setdefault(run['config'], {})
+        for name, value in run.items():
+            if name not in ('round', 'config', 'cache'):
+                row.setdefault(name, []).append(value)
+    return {config: {name: statistics.median(values) for name, values in row.items()}
+            for config, row in found.items()}
+
+
+def markdown(result):
+    """The report: the table of 2013, on today's PostgreSQL."""
+    lines = [f'## S1 on {result["device_name"]}, size {result["size"]}', '',
+             f'{result["device"]}; {result["cpus"]} × {result["cpu_model"]}, {result["kernel"]}; '
+             f'PostgreSQL {result["postgresql"]["stock"]}; commit {result["commit"]}; '
+             f'{result["date"]}. pgbench -c {CLIENTS} -j {THREADS} -M prepared, scale '
+             f'{result["scale"]}, {result["seconds"]} s, a checkpoint every '
+             f'{LOAD["checkpoint_timeout"]}; medians of {result["rounds"]} rounds.', '',
+             '| full_page_writes | server | tps | WAL MB | WAL bytes/tx | replay s | replay tx/s '
+             '| startup CPU s |', '|' + '---|' * 8]
+    configs = {config.name: config for config in CONFIGS}
+    for name, row in result['medians'].items():
+        config = configs[name]
+        what = config.images if config.compression == 'off' else f'on, {config.compression}'
+        lines.append(f'| {what} | {config.build} | {row["tps"]:.0f} | {row["wal_bytes"] / 1e6:.0f} '
+                     f'| {row["wal_bytes"] / row["transactions"]:.0f} '
+                     f'| {row["replay_seconds"]:.1f} | {row["replay_tps"]:.0f} '
+                     f'| {row["replay_cpu_seconds"]:.1f} |')
+    lines += [f'| *{images} (2013)* | | {tps} | {size} | | {seconds} | {rate} | |'
+              for images, tps, size, seconds, rate in IN_2013]
+    lines += ['', 'Replay is the time of redo of all that WAL, from a cold cache, over a copy made '
+              'before the load. In 2013: scale 100, 900 s, a checkpoint every 5 minutes.', '']
+    return '\n'.join(lines)
