@@ -67,7 +67,7 @@ catch_up() {
 @test "pg_waldump tells method and saving of each image, and adds them up" {
 	crash_with "$PATCHED" "$DATA" wal_compression=lz4:transform
 	waldump "$PATCHED" "$DATA" -b >"$CASE/records" 2>/dev/null || true
-	grep -E 'FPW\); hole: offset: [0-9]+, length: [0-9]+, compression saved: [0-9]+, method: lz4:transform$' "$CASE/records" | head -n 1
+	grep -qE 'FPW\); hole: offset: [0-9]+, length: [0-9]+, compression saved: [0-9]+, method: lz4:transform$' "$CASE/records"
 	waldump "$PATCHED" "$DATA" --stats >"$CASE/stats" 2>/dev/null || true
 	sed -n '/by compression method/,$p' "$CASE/stats"
 	for method in lz4 lz4:transform; do
@@ -169,13 +169,15 @@ catch_up() {
 	for method in "${extended_methods[@]}"; do
 		sql "$DATA" -c "alter system set wal_compression = '$method'" -c "select pg_reload_conf()" -c "checkpoint"
 		load_images
+		kind=${method%%:*}
+		[[ $method != *transform* ]] || kind+=:transform
+		[[ " $(methods_in "$DATA")" == *" $kind "* ]]
 		sql "$DATA" -c "drop index shuffled_id, shuffled_both, wide_filler, keys_hash, keys_gist" -c "drop table copied"
 		catch_up
 	done
 	load_images
 	catch_up
 	[ "$(rows "$DATA")" = "$(rows "$STANDBY")" ]
-	[[ "$(methods_in "$DATA")" == *"lz4:transform"*"zlib:transform"* ]] || methods_in "$DATA"
 	stop_server "$DATA"
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$STANDBY" -w -t "$patience" promote >/dev/null
 	is_sound "$STANDBY"

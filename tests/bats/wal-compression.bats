@@ -133,22 +133,28 @@ single_user() {				# SERVER DATA SETTING
 	! grep ERROR "$2.log"
 }
 
-# All that stock's pg_waldump tells of WAL, but for times; and the images.
+# All that stock's pg_waldump tells of WAL, but for times; and the images, as pages
+# and as the bytes that are in WAL.
 contents() {				# DATA
 	mkdir "$1.images"
 	"$STOCK/bin/pg_waldump" -b -p "$1/pg_wal" -s "$(redo_lsn "$WORK/base")" --save-fullpage="$1.images" 2>/dev/null |
-		sed 's/20[0-9][0-9]-[0-9-]* [0-9:.]* [A-Z]*//'
+		sed 's/20[0-9][0-9]-[0-9-]* [0-9:.]* [A-Z]*//' >"$1.txt"
+	awk '/^rmgr:/ { match($0, /lsn: [0-9A-F\/]+/); lsn = substr($0, RSTART + 5, RLENGTH - 5); first = 1 }
+		/blkref/ { if (first && /FPW/) print lsn; first = 0 }' "$1.txt" |
+		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$1/pg_wal" - digest >"$1.bytes"
 }
 
 @test "WAL of stock's settings is stock's, to the byte" {
 	for value in "${stock_methods[@]}"; do
 		single_user "$STOCK" "$CASE/stock-$value" "$value"
 		single_user "$PATCHED" "$CASE/patched-$value" "$value"
-		contents "$CASE/stock-$value" >"$CASE/stock-$value.txt"
-		contents "$CASE/patched-$value" >"$CASE/patched-$value.txt"
+		contents "$CASE/stock-$value"
+		contents "$CASE/patched-$value"
 		[ "$(wc -l <"$CASE/stock-$value.txt")" -gt 5000 ]
 		cmp "$CASE/stock-$value.txt" "$CASE/patched-$value.txt"
 		diff -r "$CASE/stock-$value.images" "$CASE/patched-$value.images"
+		[ "$(wc -l <"$CASE/stock-$value.bytes")" -gt 100 ]
+		cmp "$CASE/stock-$value.bytes" "$CASE/patched-$value.bytes"
 		rm -rf "$CASE"/*-"$value"*
 	done
 }
@@ -189,7 +195,7 @@ stops_stock() {				# SETTING
 	run -1 start_server "$STOCK" "$DATA"
 	grep 'FATAL:  resource manager with ID 250 not registered' "$DATA.log"
 	grep -q 'cluster state: *in crash recovery' <("$STOCK/bin/pg_controldata" "$DATA")
-	! grep -q 'redo done' "$DATA.log"
+	run -1 grep 'redo done' "$DATA.log"
 
 	# It has done no harm: the patched server goes on from there.
 	recover_with "$PATCHED" "$DATA"
@@ -243,8 +249,7 @@ stops_at() {				# DATA LSN METHOD MESSAGE
 	cat "$1.log"
 	grep -E "FATAL:  $4" "$1.log"
 	grep -E "CONTEXT:  WAL redo at $2 .* FPW, compression saved: [0-9]+, method: $3" "$1.log"
-	! grep -q 'redo done' "$1.log"
-	! grep -q 'was terminated by signal' "$1.log"
+	run -1 grep -E 'redo done|was terminated by signal' "$1.log"
 }
 
 @test "a corrupted image stops redo with an error that names it" {
@@ -255,6 +260,13 @@ stops_at() {				# DATA LSN METHOD MESSAGE
 		stops_at "$DATA" "$lsn" "$method" "could not decompress image at $lsn compressed with $method, block 0"
 		rm -rf "$DATA" "$DATA.log"
 	done
+}
+
+@test "an image that is too short when decompressed stops redo" {
+	crash_with "$PATCHED" "$DATA" wal_compression=lz4
+	lsn=$(first_image "$DATA" lz4)
+	python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" stream
+	stops_at "$DATA" "$lsn" lz4 "could not decompress image at $lsn compressed with lz4, block 0"
 }
 
 @test "a transformed image whose stream, hole or method is wrong stops redo" {

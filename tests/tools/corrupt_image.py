@@ -1,6 +1,8 @@
 """Damage a full-page image in WAL, and make the record's checksum right again.
 
 usage: corrupt_image.py PG_WAL LSN DAMAGE
+       corrupt_image.py PG_WAL - digest     digests of the images as they are in
+                                            WAL, for the LSNs on standard input
 
 LSN is that of a record whose first block has an image, LSNs of 1 MB segments
 on timeline 1.  DAMAGE is what becomes of the image:
@@ -12,6 +14,7 @@ on timeline 1.  DAMAGE is what becomes of the image:
 
 Prints what the image was: its bytes and the bits of bimg_info.
 """
+import hashlib
 import struct
 import sys
 
@@ -110,10 +113,24 @@ def literals(length):
     raise ValueError(f'no LZ4 block of {length} bytes')
 
 
+def record_at(directory, lsn):
+    high, low = lsn.split('/')
+    return Record(directory, int(high, 16) << 32 | int(low, 16))
+
+
+def print_digests(directory):
+    for line in sys.stdin:
+        record = record_at(directory, line.strip())
+        _, image, length = record.parse()
+        print(line.strip(), length, hashlib.sha256(record.data[image:image + length]).hexdigest())
+
+
 def main():
     directory, lsn, damage = sys.argv[1:]
-    high, low = lsn.split('/')
-    record = Record(directory, int(high, 16) << 32 | int(low, 16))
+    if damage == 'digest':
+        print_digests(directory)
+        return
+    record = record_at(directory, lsn)
     header, image, length = record.parse()
     print(length, hex(record.data[header + 4]))
     if damage == 'noise':

@@ -261,6 +261,9 @@ test_arguments(const char *what)
 	PageRandom	random = {2};
 	Case		each;
 	char	   *page = allocate(BLCKSZ);
+	uint32		enough = PAGE_TRANSFORM_BOUND(BLCKSZ * 8);
+	char	   *stream = allocate(enough);
+	char	   *large = allocate(BLCKSZ * 8);
 	uint32		capacity;
 	uint16		lower;
 
@@ -274,7 +277,9 @@ test_arguments(const char *what)
 	report(page_transform_encode(each.page, BLCKSZ, each.hole_offset, each.hole_length - 8,
 								 each.stream, capacity + 8, scratch) == -1,
 		   what, "a hole that is not the page's is refused");
-	report(page_transform_encode(each.page, BLCKSZ * 8, 0, 0, each.stream, capacity, scratch) == -1,
+	memset(large, 0, BLCKSZ * 8);
+	memcpy(large, each.page, BLCKSZ);
+	report(page_transform_encode(large, BLCKSZ * 8, 0, 0, stream, enough, scratch) == -1,
 		   what, "a block size that no page has is refused");
 	each.length = page_transform_encode(each.page, BLCKSZ, each.hole_offset, each.hole_length,
 										each.stream, capacity, scratch);
@@ -294,9 +299,11 @@ test_arguments(const char *what)
 	lower = BLCKSZ - 16;
 	memcpy(each.page + offsetof(PageHeaderData, pd_lower), &lower, sizeof(lower));
 	memcpy(each.page + offsetof(PageHeaderData, pd_upper), &lower, sizeof(lower));
-	report(page_transform_encode(each.page, BLCKSZ, 0, 0, each.stream, capacity, scratch) == -1,
+	report(page_transform_encode(each.page, BLCKSZ, 0, 0, stream, enough, scratch) == -1,
 		   what, "a page of line pointers is refused");
 	free_case(&each);
+	free(stream);
+	free(large);
 	free(page);
 }
 
