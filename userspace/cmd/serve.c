@@ -244,8 +244,8 @@ open_feedback(struct feedback **feedback, const struct cluster *cluster,
 		log_error("--feedback=on is not possible: %s", reason);
 		return err;
 	}
-	log_info("serving by what the daemon counts itself, without probes: %s; --feedback=off does "
-			 "not try", reason);
+	log_info("going by what the daemon counts itself, without probes: %s; --feedback=off does not "
+			 "try", reason);
 	return 0;
 }
 

@@ -253,7 +253,7 @@ feedback__close(struct feedback *feedback)
 static void
 fail(struct feedback *feedback, const char *what, int err)
 {
-	log_warning("the probes cannot be used any more: %s: %s; serving by what the daemon counts "
+	log_warning("the probes cannot be used any more: %s: %s; going by what the daemon counts "
 				"itself; start it anew to try again", what, strerror(-err));
 	dismiss(feedback);
 }
