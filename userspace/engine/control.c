@@ -77,7 +77,7 @@ static const unsigned confirmations[] = {2, 3};
 #define LATE_MIN		8
 #define LATE_PERCENT	1
 
-/* The window is too large if so many blocks, and so many of all, were evicted. */
+/* The window is too large if so many blocks, and so many of all redo read, were evicted. */
 #define EVICTED_MIN		16
 #define EVICTED_PERCENT	1
 
@@ -394,7 +394,7 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	set_window(control, window < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY);
 }
 
-/* Blocks were evicted before redo used them: read less far ahead. */
+/* Redo had to read blocks that had been evicted: read less far ahead. */
 static void
 shrink(struct control *control, uint64_t now_us)
 {
@@ -444,7 +444,7 @@ hurry(struct control *control, const struct control_feedback *seen)
 }
 
 /*
- * To be called some ten times a second, after control__note: what became of blocks
+ * To be called some fifty times a second, after control__note: what became of blocks
  * since the last time.
  */
 void

@@ -24,7 +24,7 @@ enum control_reason
 	CONTROL_LESS_MEMORY,		/* what is read ahead might be evicted unused */
 	CONTROL_MORE_MEMORY,		/* there is room for more again */
 	CONTROL_LATE,				/* redo waits for blocks that were asked for too late */
-	CONTROL_EVICTED				/* what was read ahead was evicted unused */
+	CONTROL_EVICTED				/* redo had to read what had been evicted */
 };
 
 /* A change of a limit. */

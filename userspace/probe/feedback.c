@@ -7,11 +7,11 @@
  * count, and the counts are in memory that is shared with the kernel.
  *
  * To attach them takes rights that the daemon gives up.  So it forks a helper
- * before, which has nothing else to do than to attach them when a recovery begins and to
- * detach them when it ends, and which keeps the two capabilities that this takes and no
- * file of the cluster.  It ends with the daemon, however that ends, and nothing
- * stays attached.  If anything fails, that is said once, and the daemon goes on
- * with what it counts itself.
+ * before, which has nothing else to do than to attach them when a recovery begins
+ * and to detach them when it ends, or when brief feedback is over; it keeps the two
+ * capabilities that this takes and no file of the cluster.  It ends with the
+ * daemon, however that ends, and nothing stays attached.  If anything fails, that
+ * is said once, and the daemon goes on with what it counts itself.
  */
 #include <errno.h>
 #include <linux/capability.h>
