@@ -9,7 +9,6 @@
  * not attached costs nothing.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +19,9 @@
 #include <unistd.h>
 
 #include "cmd/options.h"
-#include "cmd/serve_loop.h"
+#include "cmd/serve_state.h"
 #include "report/clock.h"
 #include "report/log.h"
-#include "report/stats.h"
-#include "report/summary.h"
-#include "source/listener.h"
-#include "source/ring.h"
 
 /* How long to look for new references before going to sleep, us. */
 #define IDLE_US			2000
@@ -66,232 +61,11 @@
 /* Time between two writes of the statistics file, us. */
 #define STATS_US		1000000
 
-/* References taken from the ring at once, and in one round at most. */
-#define TAKE_REFS		1024
+/* References taken from the ring in one round at most. */
 #define TAKE_REFS_ROUND	65536
 
 /* Events fetched at once. */
 #define MAX_EVENTS		16
-
-struct serve
-{
-	const struct serve_config *config;	/* as given */
-	int			epoll_fd;		/* everything that can wake us */
-	int			signal_fd;		/* SIGTERM and SIGINT */
-	struct listener *listener;	/* who wants to be served */
-	bool		stop;			/* a signal said so */
-
-	/* The attached recovery. */
-	bool		attached;		/* is there one? */
-	bool		hung_up;		/* the server closed its socket */
-	struct listener_offer server;	/* its descriptors and its hello */
-	struct ring ring;			/* its references */
-	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
-	uint64_t	taken_lsn;		/* of the reference taken last */
-	uint64_t	sleep_lsn;		/* how far decoding was when we went to sleep last */
-	uint64_t	pace_lsn;		/* where redo was when its pace was taken */
-	uint64_t	pace;			/* WAL replayed in PUBLISH_US or more, bytes */
-	uint64_t	begin_us;		/* when it attached, us */
-	uint64_t	begin_cpu_us;	/* CPU time of the process then, us */
-	uint64_t	work_us;		/* when there was work last, us */
-	uint64_t	events_us;		/* when epoll was looked at last, us */
-	uint64_t	publish_us;		/* when the server was told last, us */
-	uint64_t	moment_us;		/* when the timeline got its last line, us */
-
-	/* For the report. */
-	uint64_t	stats_us;		/* when the file was written last, us */
-	bool		stats_failed;	/* the file could not be written, said so */
-	uint64_t	recoveries;		/* recoveries that attached so far */
-	struct counters last;		/* of the last recovery that ended */
-	struct counters ended;		/* of all recoveries that ended */
-};
-
-/* Bring the counters that are measured, not counted, up to date. */
-static void
-update_times(struct serve *serve)
-{
-	struct counters *counters = engine__counters(serve->config->engine);
-
-	counters->cpu_us = clock__cpu_us() - serve->begin_cpu_us;
-	counters->elapsed_us = clock__now_us() - serve->begin_us;
-}
-
-/* Write the statistics file, if there is to be one. */
-static void
-write_stats(struct serve *serve)
-{
-	const struct serve_config *config = serve->config;
-	struct counters total = serve->ended;
-	struct stats stats = {
-		.backend = config->engine_options->sink->name,
-		.feedback = feedback__works(config->feedback) ? "probes" : "own",
-		.control = engine__control(config->engine),
-		.begin_us = serve->begin_us,
-		.attached = serve->attached,
-		.recoveries = serve->recoveries,
-		.recovery = &serve->last,
-		.total = &total,
-	};
-	int			err;
-
-	serve->stats_us = clock__now_us();
-	if (config->stats_path == NULL)
-		return;
-	if (serve->attached)
-	{
-		update_times(serve);
-		stats.recovery = engine__counters(config->engine);
-		stats.in_flight = engine__in_flight(config->engine);
-		stats.open_files = engine__open_files(config->engine);
-		stats.replay_lsn = ring__replay_lsn(&serve->ring);
-		counters__add(&total, stats.recovery);
-	}
-	err = stats__write(config->stats_path, &stats);
-	if (err < 0 && !serve->stats_failed)
-		log_warning("statistics file \"%s\" cannot be written: %s; give another one with --stats",
-					config->stats_path, strerror(-err));
-	serve->stats_failed = err < 0;
-}
-
-/* Tell the server how far we are. */
-static void
-publish(struct serve *serve, uint64_t now_us)
-{
-	const struct counters *counters = engine__counters(serve->config->engine);
-	struct ring_progress progress = {
-		.blocks_read = counters->blocks_read,
-		.blocks_failed = counters__failed(counters),
-		.blocks_stale = counters->blocks_stale,
-		.in_flight = engine__in_flight(serve->config->engine),
-		.busy_ns = (clock__cpu_us() - serve->begin_cpu_us) * 1000,
-		.depth = engine__control(serve->config->engine)->settled,
-		.window = engine__control(serve->config->engine)->window,
-	};
-
-	serve->publish_us = now_us;
-	ring__publish(&serve->ring, &progress);
-}
-
-/* Add a moment to the timeline. */
-static void
-note_moment(struct serve *serve, uint64_t replay_lsn, uint64_t now_us)
-{
-	const struct engine *engine = serve->config->engine;
-	const struct control *control = engine__control(engine);
-	struct timeline_moment moment = {
-		.at_us = now_us - serve->begin_us,
-		.replay_lsn = replay_lsn,
-		.waiting = engine__waiting(engine),
-		.in_flight = engine__in_flight(engine),
-		.ahead = engine__ahead(engine),
-		.depth = control->depth,
-		.window = control->window,
-		.blocks_read = engine__counters(serve->config->engine)->blocks_read,
-	};
-
-	serve->moment_us = now_us;
-	timeline__add(serve->config->timeline, &moment);
-}
-
-static int
-watch(struct serve *serve, int fd, uint32_t events)
-{
-	struct epoll_event event = {.events = events,.data.fd = fd};
-
-	return epoll_ctl(serve->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-/*
- * Let go of a server's descriptors.  The eventfd must leave the epoll set by
- * hand: the server has it open too, so that closing ours does not do it.
- */
-static void
-drop_server(struct serve *serve, struct listener_offer *server)
-{
-	(void) epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, server->eventfd, NULL);
-	(void) epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, server->socket, NULL);
-	listener__drop_offer(server);
-}
-
-/* Begin to serve a recovery, or tell its server why not. */
-static void
-attach(struct serve *serve, struct listener_offer *offer)
-{
-	struct hello_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
-	struct relpath_layout layout = {
-		.block_size = offer->hello.block_size,
-		.segment_blocks = offer->hello.segment_blocks,
-		.wal_segment_bytes = offer->hello.wal_segment_bytes,
-		.timeline = offer->hello.timeline,
-	};
-	const char *reason;
-
-	/*
-	 * The eventfd is watched for edges and never read: a read could block if
-	 * it is something else.
-	 */
-	if (serve->attached)
-		hello__refuse(&verdict, REDOAHEAD_BUSY,
-					  "another startup process is attached; wait for it to end");
-	else if (ring__map(&serve->ring, offer->memfd, offer->hello.ring_bytes, &reason) < 0)
-		hello__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
-	else if (watch(serve, offer->eventfd, EPOLLIN | EPOLLET) < 0)
-		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
-					  "the second descriptor is no eventfd; report a bug");
-	else if (watch(serve, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
-		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
-					  "the daemon is out of memory; give it more");
-
-	if (verdict.status != REDOAHEAD_ACCEPTED)
-	{
-		listener__refuse(serve->listener, offer->socket, &verdict);
-		if (!serve->attached)
-			ring__unmap(&serve->ring);
-		drop_server(serve, offer);
-		return;
-	}
-
-	memcpy(layout.tablespace_dir, offer->hello.tablespace_dir, sizeof(layout.tablespace_dir));
-	serve->server = *offer;
-	serve->attached = true;
-	serve->hung_up = false;
-	serve->recoveries++;
-	serve->begin_us = clock__now_us();
-	serve->begin_cpu_us = clock__cpu_us();
-	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
-	serve->moment_us = 0;
-	serve->taken_lsn = serve->sleep_lsn = serve->pace_lsn = serve->pace = 0;
-	engine__begin(serve->config->engine, &layout);
-	ring__beat(&serve->ring);
-	listener__accept(serve->listener, offer->socket);
-	feedback__begin(serve->config->feedback, offer->peer);
-	log_info("recovery attached: server %u, ring of %" PRIu64 " references",
-			 offer->hello.server_version, serve->ring.capacity);
-	write_stats(serve);
-}
-
-/* The recovery is over: let go of all that belongs to it. */
-static int
-detach(struct serve *serve)
-{
-	struct engine *engine = serve->config->engine;
-	int			err;
-
-	feedback__take(serve->config->feedback, engine__counters(engine));
-	feedback__end(serve->config->feedback);
-	err = engine__end(engine);
-	update_times(serve);
-	summary__log(engine__counters(engine), ring__dropped(&serve->ring),
-				 feedback__works(serve->config->feedback));
-	serve->last = *engine__counters(engine);
-	counters__add(&serve->ended, &serve->last);
-
-	ring__unmap(&serve->ring);
-	drop_server(serve, &serve->server);
-	serve->attached = false;
-	write_stats(serve);
-	return err;
-}
 
 static void
 handle_event(struct serve *serve, int fd)
@@ -310,7 +84,7 @@ handle_event(struct serve *serve, int fd)
 	else if (listener__owns(serve->listener, fd))
 	{
 		if (listener__handle(serve->listener, fd, &offer))
-			attach(serve, &offer);
+			serve__attach(serve, &offer);
 	}
 	else if (serve->attached && fd == serve->server.socket)
 		serve->hung_up = true;	/* nothing may be said here, only goodbye */
@@ -346,7 +120,7 @@ sleep_until_woken(struct serve *serve)
 	bool		decodes = lsn != serve->sleep_lsn;
 	int			err;
 
-	publish(serve, serve->events_us);
+	serve__publish(serve, serve->events_us);
 	if (!ring__sleep(&serve->ring))
 		return 0;
 	engine__counters(serve->config->engine)->sleeps++;
@@ -424,13 +198,13 @@ serve_round(struct serve *serve)
 	{
 		serve->pace = replay_lsn - serve->pace_lsn;
 		serve->pace_lsn = replay_lsn;
-		publish(serve, now_us);
+		serve__publish(serve, now_us);
 		engine__sweep(engine);
 	}
 	if (now_us - serve->stats_us >= STATS_US)
-		write_stats(serve);
+		serve__write_stats(serve);
 	if (serve->config->timeline != NULL && now_us - serve->moment_us >= TIMELINE_US)
-		note_moment(serve, replay_lsn, now_us);
+		serve__note_moment(serve, replay_lsn, now_us);
 
 	if (taken == 0 && engine__in_flight(engine) == 0 &&
 		(engine__waiting(engine) > 0 || engine__room(engine) == 0))
@@ -475,7 +249,7 @@ run(struct serve *serve)
 			err = 0;
 		if (err < 0)
 			log_error("reading failed: %s; try --backend=fadvise", strerror(-err));
-		end_err = detach(serve);
+		end_err = serve__detach(serve);
 		if (err == 0)
 			err = end_err;
 	}
@@ -492,7 +266,7 @@ serve_loop__run(const struct serve_config *config)
 	serve.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	serve.signal_fd = options__signals();
 	if (serve.epoll_fd < 0 || serve.signal_fd < 0 ||
-		watch(&serve, serve.signal_fd, EPOLLIN) < 0)
+		serve__watch(&serve, serve.signal_fd, EPOLLIN) < 0)
 	{
 		log_error("cannot set up the event loop: %s; raise the limits of this process",
 				  strerror(errno));
@@ -506,9 +280,9 @@ serve_loop__run(const struct serve_config *config)
 	log_info("serving \"%s\" at \"%s\" with %s, up to %u blocks in flight",
 			 config->cluster->path, config->socket,
 			 config->engine_options->sink->name, config->engine_options->depth);
-	write_stats(&serve);
+	serve__write_stats(&serve);
 	err = run(&serve);
-	write_stats(&serve);
+	serve__write_stats(&serve);
 
 cleanup:
 	listener__close(serve.listener);

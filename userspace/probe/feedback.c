@@ -312,14 +312,14 @@ find_causes(struct feedback *feedback, struct counters *counters, uint64_t misse
 {
 	struct counters *seen = &feedback->seen;
 	uint64_t	rest = missed - evicted;
-	uint64_t	stale = counters->blocks_stale - seen->blocks_stale;
+	uint64_t	beyond = counters->blocks_stale - seen->blocks_stale;
 	uint64_t	failed = counters__failed(counters) - counters__failed(seen);
 
-	stale = stale < rest ? stale : rest;
-	rest -= stale;
+	beyond = beyond < rest ? beyond : rest;
+	rest -= beyond;
 	failed = failed < rest ? failed : rest;
 	counters->redo_missed_by[MISS_EVICTED] += evicted;
-	counters->redo_missed_by[MISS_STALE] += stale;
+	counters->redo_missed_by[MISS_BEYOND_WINDOW] += beyond;
 	counters->redo_missed_by[MISS_FAILED] += failed;
 	counters->redo_missed_by[MISS_NOT_REFERENCED] += rest - failed;
 }

@@ -34,11 +34,11 @@ enum fail_reason
 	FAIL_REASON_COUNT
 };
 
-/* Why redo had to read a block itself. */
+/* Why redo had to read a block itself, as far as the daemon can know. */
 enum miss_cause
 {
 	MISS_EVICTED,				/* it was brought in, and evicted before use */
-	MISS_STALE,					/* named, but the daemon had not come to it */
+	MISS_BEYOND_WINDOW,			/* named, but the daemon had not come to it */
 	MISS_FAILED,				/* named, but the daemon could not read it */
 	MISS_NOT_REFERENCED,		/* none of these: the server has not named it */
 	MISS_CAUSE_COUNT
@@ -59,6 +59,8 @@ struct counters
 	uint64_t	blocks_requested;	/* blocks in all requests issued */
 	uint64_t	blocks_read;	/* blocks brought into the page cache */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not brought in, by reason */
+	uint64_t	blocks_rechecked;	/* blocks looked for once more when redo was near */
+	uint64_t	blocks_reread;	/* of those, gone and read again; not in blocks_read */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */
 	uint64_t	blocks_abandoned;	/* planned, but the recovery ended first */
 	uint64_t	known_missing;	/* of the failed, known from an earlier attempt */

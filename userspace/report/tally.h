@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "report/counters.h"
+
 /* What a block was to redo. */
 enum tally_class
 {
@@ -30,14 +32,14 @@ enum tally_source
 /* Those that read ahead. */
 #define TALLY_PREFETCHERS	TALLY_CACHED
 
-/* Why a block was missed. */
+/* Why a block was missed: what the daemon's own counters know, and more. */
 enum tally_cause
 {
-	TALLY_NOT_REFERENCED,		/* the server never named it to the daemon */
-	TALLY_BEYOND_WINDOW,		/* named, but the daemon had not come to it */
-	TALLY_FAILED,				/* named, but the daemon could not read it */
-	TALLY_FILTERED,				/* redo has read it before, it was not named again */
-	TALLY_EVICTED,				/* prefetched, but evicted before use */
+	TALLY_EVICTED = MISS_EVICTED,
+	TALLY_BEYOND_WINDOW = MISS_BEYOND_WINDOW,
+	TALLY_FAILED = MISS_FAILED,
+	TALLY_NOT_REFERENCED = MISS_NOT_REFERENCED,
+	TALLY_FILTERED = MISS_CAUSE_COUNT,	/* redo has read it before, it was not named again */
 	TALLY_ENGINE_DOWN,			/* no daemon was attached */
 	TALLY_UNKNOWN,				/* cannot be told */
 	TALLY_CAUSES

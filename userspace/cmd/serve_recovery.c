@@ -1,0 +1,113 @@
+/*
+ * serve_recovery.c
+ *		Takes a server's recovery on, and lets go of it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "cmd/serve_state.h"
+#include "report/clock.h"
+#include "report/log.h"
+#include "report/summary.h"
+
+int
+serve__watch(struct serve *serve, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events,.data.fd = fd};
+
+	return epoll_ctl(serve->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/*
+ * Let go of a server's descriptors.  The eventfd must leave the epoll set by
+ * hand: the server has it open too, so that closing ours does not do it.
+ */
+static void
+drop_server(struct serve *serve, struct listener_offer *server)
+{
+	(void) epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, server->eventfd, NULL);
+	(void) epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, server->socket, NULL);
+	listener__drop_offer(server);
+}
+
+/* Begin to serve a recovery, or tell its server why not. */
+void
+serve__attach(struct serve *serve, struct listener_offer *offer)
+{
+	struct hello_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
+	struct relpath_layout layout = {
+		.block_size = offer->hello.block_size,
+		.segment_blocks = offer->hello.segment_blocks,
+		.wal_segment_bytes = offer->hello.wal_segment_bytes,
+		.timeline = offer->hello.timeline,
+	};
+	const char *reason;
+
+	/*
+	 * The eventfd is watched for edges and never read: a read could block if
+	 * it is something else.
+	 */
+	if (serve->attached)
+		hello__refuse(&verdict, REDOAHEAD_BUSY,
+					  "another startup process is attached; wait for it to end");
+	else if (ring__map(&serve->ring, offer->memfd, offer->hello.ring_bytes, &reason) < 0)
+		hello__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
+	else if (serve__watch(serve, offer->eventfd, EPOLLIN | EPOLLET) < 0)
+		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
+					  "the second descriptor is no eventfd; report a bug");
+	else if (serve__watch(serve, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
+		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
+					  "the daemon is out of memory; give it more");
+
+	if (verdict.status != REDOAHEAD_ACCEPTED)
+	{
+		listener__refuse(serve->listener, offer->socket, &verdict);
+		if (!serve->attached)
+			ring__unmap(&serve->ring);
+		drop_server(serve, offer);
+		return;
+	}
+
+	memcpy(layout.tablespace_dir, offer->hello.tablespace_dir, sizeof(layout.tablespace_dir));
+	serve->server = *offer;
+	serve->attached = true;
+	serve->hung_up = false;
+	serve->recoveries++;
+	serve->begin_us = clock__now_us();
+	serve->begin_cpu_us = clock__cpu_us();
+	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
+	serve->moment_us = 0;
+	serve->taken_lsn = serve->sleep_lsn = serve->pace_lsn = serve->pace = 0;
+	engine__begin(serve->config->engine, &layout);
+	ring__beat(&serve->ring);
+	listener__accept(serve->listener, offer->socket);
+	feedback__begin(serve->config->feedback, offer->peer);
+	log_info("recovery attached: server %u, ring of %" PRIu64 " references",
+			 offer->hello.server_version, serve->ring.capacity);
+	serve__write_stats(serve);
+}
+
+/* The recovery is over: let go of all that belongs to it. */
+int
+serve__detach(struct serve *serve)
+{
+	struct engine *engine = serve->config->engine;
+	int			err;
+
+	feedback__take(serve->config->feedback, engine__counters(engine));
+	feedback__end(serve->config->feedback);
+	err = engine__end(engine);
+	serve__update_times(serve);
+	summary__log(engine__counters(engine), ring__dropped(&serve->ring),
+				 feedback__works(serve->config->feedback));
+	serve->last = *engine__counters(engine);
+	counters__add(&serve->ended, &serve->last);
+
+	ring__unmap(&serve->ring);
+	drop_server(serve, &serve->server);
+	serve->attached = false;
+	serve__write_stats(serve);
+	return err;
+}
