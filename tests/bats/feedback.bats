@@ -84,8 +84,8 @@ hold() {
 	wait_until 'the end of the probes' same_bpf link "$links"
 	holds "$DATA" 's["feedback"] == "probes"'
 	holds "$DATA" 'r["redo_blocks_timely"] > 0 and r["cache_blocks_used"] > 0'
-	# Those that redo read while the probes were not attached yet.
-	holds "$DATA" "0 <= $books - r['redo_blocks_timely'] - r['redo_blocks_late'] - r['redo_blocks_missed'] <= 200"
+	# Those that redo read while the probes were not attached yet: few, on any machine.
+	holds "$DATA" "0 <= $books - r['redo_blocks_timely'] - r['redo_blocks_late'] - r['redo_blocks_missed'] <= $books * 0.02"
 	holds "$DATA" 'sum(r["redo_blocks_missed_by_cause"].values()) == r["redo_blocks_missed"]'
 	holds "$DATA" 'r["cache_blocks_used"] <= r["cache_blocks_prefetched"] <= r["blocks_read"]'
 	[ "$(grep -c 'redo read [0-9]* blocks: ' "$DATA.daemon.log")" -eq 1 ]

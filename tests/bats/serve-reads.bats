@@ -64,6 +64,40 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 	stop
 }
 
+present_counter() { sed -n '/"recovery"/,/"total"/s/.*"'"$1"'": \([0-9]*\).*/\1/p' "$work/stats"; }
+
+has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
+
+# Lost otherwise: reading ahead, for all that the kernel evicts before redo comes.
+@test "what is evicted is read again when redo is near, and nothing else" {
+	local cached
+	relation base/5/16384 8000
+	start -- --depth 64
+	mkfifo "$work/input"
+	"$tools/ring_producer" -D "$pgdata" --count 8000 --blocks 8000 --sequential --replay-lsn 1 \
+		--hold <"$work/input" >"$work/out" 3>&- &
+	local producer=$!
+	exec 7>"$work/input"
+	wait_for all_is_asked_for 8000
+	has_reread 1 && skip "pages were evicted by themselves"
+	dd of="$pgdata/base/5/16384" oflag=nocache conv=notrunc,fdatasync count=0 status=none
+	if [ "$(fincore -bno RES "$pgdata/base/5/16384")" -gt 0 ]; then
+		skip "this file system keeps what it is told to evict"
+	fi
+	echo 2000 >&7
+	wait_for has_reread 200
+	cached=$(fincore -bno RES "$pgdata/base/5/16384")
+	echo "looked for $(present_counter blocks_rechecked), read again $(present_counter blocks_reread), cached $cached"
+	[ "$cached" -ge $((200 * 8192)) ]
+	[ "$cached" -le $((2000 * 8192)) ]
+	exec 7>&-
+	wait "$producer"
+	wait_for sessions_ended 1
+	[ "$(stat_field blocks_read)" = 8000 ]
+	[ "$(stat_field blocks_failed)" = 0 ]
+	stop
+}
+
 @test "the window is never larger than --window" {
 	relation base/5/16384 500
 	start -- --window 1 --depth 1

@@ -53,7 +53,7 @@ struct settings
 	bool		sequential;		/* consecutive blocks, not random ones */
 	bool		garbage;		/* references of random bytes */
 	bool		no_wait;		/* do not wait until all is done */
-	bool		hold;			/* stay attached until stdin ends */
+	bool		hold;			/* stay attached until stdin ends, and do what it says */
 	const char *fault;			/* what to do wrong, or NULL */
 };
 
@@ -91,7 +91,7 @@ static const struct argp_option options[] = {
 	{"sequential", KEY_SEQUENTIAL, NULL, 0, "consecutive blocks", 0},
 	{"garbage", KEY_GARBAGE, NULL, 0, "references of random bytes", 0},
 	{"no-wait", KEY_NO_WAIT, NULL, 0, "leave without waiting for the daemon", 0},
-	{"hold", KEY_HOLD, NULL, 0, "stay attached until stdin ends", 0},
+	{"hold", KEY_HOLD, NULL, 0, "stay attached until stdin ends; its lines are new replay positions", 0},
 	{"fault", KEY_FAULT, "NAME", 0,
 		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-hello, long-hello, "
 		"magic, ring-magic, ring-version, ref-size, odd-capacity, refs-offset, used-ring, silent, "
@@ -393,6 +393,16 @@ emit(const struct settings *s, struct redoahead_ring *ring, int fd, int event)
 	return head;
 }
 
+/* Stay until stdin ends; each of its lines is a position that redo has come to. */
+static void
+follow_input(struct redoahead_ring *ring)
+{
+	char		line[64];
+
+	while (fgets(line, sizeof(line), stdin) != NULL)
+		__atomic_store_n(&ring->replay_lsn, strtoull(line, NULL, 10), __ATOMIC_RELAXED);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -412,7 +422,6 @@ main(int argc, char **argv)
 	int			memfd;
 	int			event;
 	int			fd;
-	char		byte;
 
 	argp_err_exit_status = 2;
 	argp_parse(&parser, argc, argv, 0, NULL, &s);
@@ -473,7 +482,7 @@ main(int argc, char **argv)
 		   ring->blocks_failed, ring->blocks_stale, ring->in_flight, ring->busy_ns,
 		   (double) (now_ns() - begin) / 1e9, is_gone(fd) ? "true" : "false");
 	fflush(stdout);
-	while (s.hold && read(STDIN_FILENO, &byte, 1) > 0)
-		continue;
+	if (s.hold)
+		follow_input(ring);
 	return 0;
 }

@@ -17,6 +17,7 @@
 static struct control control;
 static uint64_t now_us;
 static uint64_t blocks;
+static double part = 1;			/* of its speed that the device has now */
 
 /* Blocks per second that a device brings with so many in flight. */
 typedef double (*device_speed) (unsigned depth);
@@ -79,7 +80,7 @@ work(device_speed device, double seconds, bool redo_waits, double noise)
 		double		factor = 1 + noise * ((double) rand() / RAND_MAX - 0.5);
 
 		now_us += ROUND_US;
-		rest += device(control.depth) * factor * ROUND_US / 1e6;
+		rest += device(control.depth) * part * factor * ROUND_US / 1e6;
 		blocks += (uint64_t) rest;
 		rest -= (double) (uint64_t) rest;
 		control__note(&control, now_us, blocks, true, redo_waits);
@@ -148,6 +149,46 @@ test_stays_deep_enough(void **state)
 	work(ssd, 60, true, 0.05);
 	assert_in_range(control.settled, 64, 128);
 	assert_true(control.failed_trials > 0);
+}
+
+/* Reads and writes share it: fastest with 64 in flight. */
+static double
+shared(unsigned depth)
+{
+	return depth < 64 ? 9000 + depth * 110 : 16000.0 * 80 / (depth + 16);
+}
+
+/*
+ * Lost otherwise: under memory pressure, bursts of writes would be taken for what
+ * another depth brings.
+ */
+static void
+test_bursts_are_not_mistaken_for_a_better_depth(void **state)
+{
+	unsigned	well = 0;
+	unsigned	looks = 0;
+
+	(void) state;
+	srand(1);
+	begin(256, 1024);
+	for (double seconds = 0; seconds < 300;)
+	{
+		/* The device has less left for reads while it writes. */
+		double		calm = 0.05 + 0.3 * rand() / RAND_MAX;
+		double		burst = 0.05 + 0.3 * rand() / RAND_MAX;
+
+		work(shared, calm, true, 0.05);
+		part = 0.4;
+		work(shared, burst, true, 0.05);
+		part = 1;
+		seconds += calm + burst;
+		if (seconds > 60)
+		{
+			looks++;
+			well += control.settled >= 32 && control.settled <= 128;
+		}
+	}
+	assert_true(well * 10 >= looks * 9);
 }
 
 /* Deep enough is what redo does not wait for. */
@@ -219,12 +260,48 @@ test_the_window_follows_memory(void **state)
 	assert_int_equal(control.window, 2600);
 	control__fit(&control, now_us, 5000);
 	assert_int_equal(control.window, 5000);
+	assert_int_equal(control.depth, 64);
+	control__fit(&control, now_us, 200);
+	assert_int_equal(control.window, 200);
+	assert_int_equal(control.depth, 50);
+	assert_int_equal(control.settled, 50);
+	assert_int_equal(control.changes, 5);
+	assert_int_equal(control.log[4].reason, CONTROL_LESS_MEMORY);
+	assert_true(control.log[4].depth);
 	control__fit(&control, now_us, 0);
 	assert_int_equal(control.window, CONTROL_MIN_WINDOW);
+	assert_int_equal(control.depth, 32);
 	control__fit(&control, now_us, 1000000);
 	assert_int_equal(control.window, 65536);
-	assert_int_equal(control.changes, 5);
-	assert_int_equal(control.log[4].reason, CONTROL_MORE_MEMORY);
+	assert_int_equal(control.changes, 8);
+	assert_int_equal(control.log[7].reason, CONTROL_MORE_MEMORY);
+}
+
+/* Lost otherwise: redo's writes would wait behind sweeps that make them necessary. */
+static void
+test_short_memory_bounds_the_depth(void **state)
+{
+	(void) state;
+	begin(256, 1024);
+	control__fit(&control, now_us, 400);
+	assert_int_equal(control.depth, 100);
+	work(array, 60, true, 0.1);
+	assert_true(control.settled <= 100);
+	control__fit(&control, now_us, UINT64_MAX);
+	work(array, 60, true, 0.1);
+	assert_true(control.settled >= 512);
+}
+
+/* Lost otherwise: a bound of the user's own. */
+static void
+test_short_memory_does_not_change_a_fixed_depth(void **state)
+{
+	(void) state;
+	now_us = 1000000;
+	control__init(&control, 256, 256, 65536, 65536, false);
+	control__begin(&control, now_us);
+	control__fit(&control, now_us, 100);
+	assert_int_equal(control.depth, 256);
 }
 
 /* Never more than was asked for, however little that is. */
@@ -439,11 +516,14 @@ main(void)
 		cmocka_unit_test(test_a_bad_start_is_mended_within_two_seconds),
 		cmocka_unit_test(test_does_not_queue_what_is_limited_anyway),
 		cmocka_unit_test(test_stays_deep_enough),
+		cmocka_unit_test(test_bursts_are_not_mistaken_for_a_better_depth),
 		cmocka_unit_test(test_does_not_go_deeper_while_redo_does_not_wait),
 		cmocka_unit_test(test_learns_nothing_from_an_idle_device),
 		cmocka_unit_test(test_a_fixed_depth_stays),
 		cmocka_unit_test(test_the_next_recovery_begins_where_the_last_one_ended),
 		cmocka_unit_test(test_the_window_follows_memory),
+		cmocka_unit_test(test_short_memory_bounds_the_depth),
+		cmocka_unit_test(test_short_memory_does_not_change_a_fixed_depth),
 		cmocka_unit_test(test_a_small_window_stays_small),
 		cmocka_unit_test(test_halvings_do_not_add_up),
 		cmocka_unit_test(test_a_trial_ends_when_nothing_can_be_measured),

@@ -6,6 +6,7 @@
  * The sink is a stand-in that reads nothing: it notes each request, and
  * completes as many as a test lets it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,6 +40,9 @@ static struct
 	unsigned	allowed;		/* may be completed in the next flush */
 	unsigned	in_flight;		/* blocks, now */
 	unsigned	most;			/* blocks, ever */
+	bool		no_cachestat;	/* can it not be told what is there? */
+	unsigned	looks;			/* blocks looked for */
+	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
 } fake;
 
 static struct engine *engine;
@@ -99,6 +103,17 @@ fake_flush(struct sink *sink, unsigned want, unsigned wait_us, struct sink_compl
 	return n;
 }
 
+static int
+fake_finds(int fd, uint64_t offset, uint32_t bytes)
+{
+	(void) fd;
+	assert_int_equal(bytes, BLOCK_BYTES);
+	fake.looks++;
+	if (fake.no_cachestat)
+		return -ENOSYS;
+	return offset / BLOCK_BYTES >= MAX_REQUESTS || !fake.gone[offset / BLOCK_BYTES];
+}
+
 static void
 fake_close(struct sink *sink)
 {
@@ -107,7 +122,7 @@ fake_close(struct sink *sink)
 
 static const struct sink_ops fake_sink = {
 	.name = "fake",.open = fake_open,.set_depth = fake_set_depth,.queue = fake_queue,
-	.flush = fake_flush,.close = fake_close
+	.flush = fake_flush,.finds = fake_finds,.close = fake_close
 };
 
 static void
@@ -367,6 +382,79 @@ remove_files(void **state)
 	return system(command);
 }
 
+/* Blocks 0 to count - 1 of LSN 1000 and up, all read. */
+static void
+read_all(unsigned count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		offer(i, 1000 + i);
+	for (int i = 0; i < 100; i++)
+	{
+		fake.allowed = MAX_REQUESTS;
+		run(1);
+	}
+	assert_int_equal(engine__counters(engine)->blocks_read, count);
+}
+
+/* Lost otherwise: redo would read on its own, block by block, what was evicted. */
+static void
+what_is_evicted_is_read_again_before_redo_comes(void **state)
+{
+	unsigned	before;
+
+	(void) state;
+	start(64, 4096);
+	read_all(2000);
+	before = fake.count;
+	for (unsigned i = 0; i < 2000; i++)
+		fake.gone[i] = i % 2 == 0;
+	fake.allowed = MAX_REQUESTS;
+	run(1100);
+	for (int i = 0; i < 20; i++)
+		run(1100);
+	/* As far as redo will come soon, but not all of it. */
+	for (unsigned i = 100; i < 300; i++)
+	{
+		unsigned	asked = 0;
+
+		for (unsigned n = before; n < fake.count; n++)
+			asked += fake.asked[n].block == i;
+		assert_int_equal(asked > 0, fake.gone[i]);
+	}
+	assert_true(fake.count - before < 500);
+	assert_int_equal(engine__counters(engine)->blocks_reread, fake.count - before);
+	finish_and_account(2000);
+}
+
+/* Lost otherwise: CPU time, while nothing is evicted. */
+static void
+few_blocks_are_looked_for_while_all_are_there(void **state)
+{
+	(void) state;
+	start(64, 4096);
+	read_all(2000);
+	for (uint64_t lsn = 1000; lsn < 3000; lsn += 10)
+		run(lsn);
+	assert_in_range(fake.looks, 20, 100);
+	assert_int_equal(engine__counters(engine)->blocks_rechecked, fake.looks);
+	assert_int_equal(engine__counters(engine)->blocks_reread, 0);
+	finish_and_account(2000);
+}
+
+/* Lost otherwise: a system call for each block on kernels that know nothing of it. */
+static void
+where_nothing_tells_nothing_is_looked_for(void **state)
+{
+	(void) state;
+	start(64, 4096);
+	fake.no_cachestat = true;
+	read_all(2000);
+	for (uint64_t lsn = 1000; lsn < 3000; lsn += 10)
+		run(lsn);
+	assert_int_equal(fake.looks, 1);
+	finish_and_account(2000);
+}
+
 int
 main(void)
 {
@@ -379,6 +467,9 @@ main(void)
 		cmocka_unit_test_teardown(no_more_is_in_flight_than_the_depth, stop),
 		cmocka_unit_test_teardown(what_redo_has_come_to_is_not_read, stop),
 		cmocka_unit_test_teardown(neighbours_are_joined_and_the_same_is_read_once, stop),
+		cmocka_unit_test_teardown(what_is_evicted_is_read_again_before_redo_comes, stop),
+		cmocka_unit_test_teardown(few_blocks_are_looked_for_while_all_are_there, stop),
+		cmocka_unit_test_teardown(where_nothing_tells_nothing_is_looked_for, stop),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -84,6 +84,7 @@ struct control
 
 	/* The measurement. */
 	struct control_sample sample;	/* so far */
+	uint64_t	sample_us;		/* time that it takes at least, us */
 	uint64_t	skip;			/* blocks that still come from another depth */
 	uint64_t	last_us;		/* when control__note was called last, us */
 	uint64_t	last_blocks;	/* what it was told then */

@@ -14,13 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/engine.h"
-#include "engine/memory.h"
-#include "engine/pool.h"
-#include "engine/reader.h"
-#include "engine/walahead.h"
+#include "engine/engine_internal.h"
 #include "report/clock.h"
-#include "report/log.h"
 
 /*
  * How long the end of a recovery waits for one completion at a time, and for
@@ -36,16 +31,6 @@
 #define EXPRESS_PART	32
 #define EXPRESS_MIN		4
 
-/*
- * Part of available memory that may hold blocks read ahead.  Redo writes most
- * of the pages that it reads, the list of inactive pages that new ones go
- * through holds half of the page cache, and others use the machine, too.
- */
-#define MEMORY_PART		8
-
-/* Time between two looks at memory, us. */
-#define MEMORY_US		1000000
-
 /* Longest time to ask for blocks before looking for answers, us. */
 #define ASK_US			5000
 
@@ -58,36 +43,11 @@
 /* Part of the window that what is asked for late, and what is not, has at least. */
 #define LATE_PART_MIN	8
 
+/* What redo comes to next is looked for once more; depths. */
+#define RECHECK_DEPTHS	4
+
 /* What came late is counted in so many references, the latest ones. */
 #define RECENT_REFS		65536
-
-/* Time between two looks at what became of blocks, us. */
-#define FEED_US			20000
-
-/* Redo that has not moved for so long stands still, us. */
-#define STANDS_STILL_US	500
-
-struct engine
-{
-	struct engine_options options;	/* as given */
-	struct reader reader;		/* what reads blocks */
-	struct pool pool;			/* blocks to ask for, as they were decoded */
-	struct pool late;			/* those asked for late: redo comes to them soon */
-	uint64_t	newest_lsn;		/* latest record whose block is in the pool */
-	unsigned	recent_refs;	/* the latest references */
-	unsigned	recent_late;	/* of those, the ones that came late */
-	struct walahead wal;		/* WAL to ask for */
-	struct control control;		/* how many blocks, and how far ahead */
-	bool		blocked;		/* no descriptor until a request completes */
-	bool		limited;		/* more is wanted than may be in flight */
-	uint64_t	memory_us;		/* when memory was looked at last, us */
-	uint64_t	replay_lsn;		/* where redo is */
-	uint64_t	moved_us;		/* when it was seen to move last, us */
-	uint64_t	steered_us;		/* when the controller saw it last, us */
-	uint64_t	fed_us;			/* when it was told what became of blocks, us */
-	uint64_t	stood_us;		/* time that redo has stood still since then, us */
-	struct counters fed;		/* the counters then */
-};
 
 static unsigned
 min(unsigned a, unsigned b)
@@ -141,7 +101,8 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 {
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
-	engine->moved_us = engine->steered_us = engine->fed_us = engine->reader.now_us;
+	engine->moved_us = engine->suspected_us = engine->reader.now_us;
+	engine->steered_us = engine->fed_us = engine->reader.now_us;
 	engine->stood_us = 0;
 	engine->fed = engine->reader.counters;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
@@ -149,6 +110,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	pool__clear(&engine->pool);
 	pool__clear(&engine->late);
 	walahead__begin(&engine->wal, layout);
+	recheck__begin(&engine->recheck);
 	control__begin(&engine->control, engine->reader.now_us);
 	if (engine->options.sink->set_depth != NULL)
 		engine->options.sink->set_depth(engine->reader.sink, engine->control.depth);
@@ -202,6 +164,27 @@ start_wal(struct engine *engine, uint64_t decode_lsn)
 		if (asked <= 0)
 			return asked == 0;
 		walahead__take(&engine->wal, &run);
+	}
+	return true;
+}
+
+/* Ask again for what is gone although redo is near.  False if it must wait. */
+static bool
+start_again(struct engine *engine)
+{
+	struct pool_run run;
+	int			asked;
+
+	while (recheck__next(&engine->recheck, &engine->pool, &engine->reader,
+						 engine->control.depth * RECHECK_DEPTHS, &run))
+	{
+		if (!has_room(engine, 1))
+			return false;
+		asked = reader__ask(&engine->reader, &run);
+		engine->blocked = asked < 0;
+		if (asked < 0)
+			return false;
+		recheck__take(&engine->recheck);
 	}
 	return true;
 }
@@ -263,7 +246,7 @@ window_for_late(const struct engine *engine)
 	return min(part, window - window / LATE_PART_MIN);
 }
 
-/* Ask for as much as may be in flight: WAL, what redo wants next, the rest. */
+/* Ask for as much as may be in flight: WAL, what is gone, what redo wants next, the rest. */
 static void
 start_runs(struct engine *engine, uint64_t decode_lsn)
 {
@@ -275,6 +258,7 @@ start_runs(struct engine *engine, uint64_t decode_lsn)
 		for_late += for_pool - engine->pool.ahead;
 	engine->blocked = engine->limited = false;
 	if (start_wal(engine, decode_lsn) &&
+		start_again(engine) &&
 		start_express(engine, &engine->late) &&
 		start_express(engine, &engine->pool) &&
 		start_sweeps(engine, &engine->late, for_late, 0))
@@ -293,57 +277,6 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 		(*counter)++;
 		reader__trace(&engine->reader, &missed, 0, 1, result, 0);
 	}
-}
-
-/* Tell the controller what became of blocks: what the probes counted, if there are any. */
-static void
-feed(struct engine *engine)
-{
-	const struct counters *now = &engine->reader.counters;
-	const struct counters *before = &engine->fed;
-	uint64_t	waited_us = now->redo_waited_us - before->redo_waited_us;
-	uint64_t	late = now->redo_late + now->redo_missed - before->redo_late - before->redo_missed;
-	struct control_feedback seen = {
-		.elapsed_us = engine->reader.now_us - engine->fed_us,
-		/* Probes tell of a wait when it is over. */
-		.waited_us = waited_us > engine->stood_us ? waited_us : engine->stood_us,
-		.read = now->redo_timely - before->redo_timely + late,
-		.late = late,
-		.evicted = now->redo_missed_by[MISS_EVICTED] - before->redo_missed_by[MISS_EVICTED],
-		.depth_full = engine->limited,
-		.window_full = engine__waiting(engine) > 0 && !engine->limited && !engine->blocked,
-	};
-
-	control__feed(&engine->control, engine->reader.now_us, &seen);
-	engine->fed = *now;
-	engine->fed_us = engine->reader.now_us;
-	engine->stood_us = 0;
-}
-
-/* Let the controller see how it goes, and follow it. */
-static void
-steer(struct engine *engine)
-{
-	struct control *control = &engine->control;
-	unsigned	depth = control->depth;
-	bool		stands_still = engine->reader.now_us - engine->moved_us >= STANDS_STILL_US;
-
-	if (stands_still)
-		engine->stood_us += engine->reader.now_us - engine->steered_us;
-	engine->steered_us = engine->reader.now_us;
-
-	if (engine->reader.now_us - engine->memory_us >= MEMORY_US)
-	{
-		engine->memory_us = engine->reader.now_us;
-		control__fit(control, engine->reader.now_us,
-					 memory__available() / MEMORY_PART / engine->reader.layout.block_size);
-	}
-	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read, engine->limited,
-				  stands_still);
-	if (engine->reader.now_us - engine->fed_us >= FEED_US)
-		feed(engine);
-	if (control->depth != depth)
-		engine->options.sink->set_depth(engine->reader.sink, control->depth);
 }
 
 /*
@@ -367,7 +300,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	start_runs(engine, decode_lsn);
-	steer(engine);
+	engine_steer(engine);
 
 	in_flight_requests = reader__requests(&engine->reader);
 	if (in_flight_requests == 0)

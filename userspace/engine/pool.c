@@ -66,7 +66,7 @@ pool__destroy(struct pool *pool)
 void
 pool__clear(struct pool *pool)
 {
-	pool->head = pool->tail = pool->express = pool->swept = 0;
+	pool->head = pool->tail = pool->express = pool->looked = pool->swept = 0;
 	pool->sweep_count = pool->sweep_next = 0;
 	pool->waiting = pool->ahead = 0;
 }
@@ -95,6 +95,23 @@ pool__add(struct pool *pool, const struct relpath_key *key, uint32_t block, uint
 	pool->waiting++;
 }
 
+/* The end of the next so many blocks for redo. */
+static uint64_t
+end_of_lane(const struct pool *pool, unsigned lane)
+{
+	return pool->head - pool->tail > lane ? pool->tail + lane : pool->head;
+}
+
+/* The run of one entry. */
+static struct pool_run
+run_of(const struct pool_entry *entry)
+{
+	return (struct pool_run)
+	{
+		.key = entry->key,.block = entry->block,.blocks = 1,.lsn = entry->lsn
+	};
+}
+
 /*
  * Let go of the blocks of records before replay_lsn, up to the next one that
  * had not been asked for.  Returns true, and tells which, if there was one: then
@@ -119,10 +136,7 @@ pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed)
 		else if (state == ENTRY_WAITING)
 		{
 			pool->waiting--;
-			*missed = (struct pool_run)
-			{
-				.key = entry->key,.block = entry->block,.blocks = 1,.lsn = entry->lsn
-			};
+			*missed = run_of(entry);
 			return true;
 		}
 	}
@@ -133,7 +147,7 @@ pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed)
 bool
 pool__express(struct pool *pool, unsigned lane, struct pool_run *run)
 {
-	uint64_t	end = pool->head - pool->tail > lane ? pool->tail + lane : pool->head;
+	uint64_t	end = end_of_lane(pool, lane);
 
 	if (pool->express < pool->tail)
 		pool->express = pool->tail;
@@ -143,14 +157,44 @@ pool__express(struct pool *pool, unsigned lane, struct pool_run *run)
 
 		if (entry->state == ENTRY_WAITING)
 		{
-			*run = (struct pool_run)
-			{
-				.key = entry->key,.block = entry->block,.blocks = 1,.lsn = entry->lsn
-			};
+			*run = run_of(entry);
 			return true;
 		}
 	}
 	return false;
+}
+
+/*
+ * The next one in "each" blocks that has been asked for, if it is among the next
+ * "lane" ones for redo: is it still there?  Tells each of them once.
+ */
+bool
+pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run)
+{
+	uint64_t	end = end_of_lane(pool, lane);
+
+	if (pool->looked < pool->tail)
+		pool->looked = pool->tail;
+	while (pool->looked < end)
+	{
+		uint64_t	position = pool->looked++;
+		const struct pool_entry *entry = entry_at(pool, position);
+
+		if (position % each == 0 && entry->state == ENTRY_ASKED)
+		{
+			*run = run_of(entry);
+			run->again = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Look for blocks once more, from the next one for redo on. */
+void
+pool__look_again(struct pool *pool)
+{
+	pool->looked = pool->tail;
 }
 
 static int
@@ -220,10 +264,7 @@ pool__next(struct pool *pool, uint32_t max_run, struct pool_run *run)
 		return false;
 
 	first = entry_at(pool, pool->sweep[pool->sweep_next]);
-	*run = (struct pool_run)
-	{
-		.key = first->key,.block = first->block,.blocks = 1,.lsn = first->lsn
-	};
+	*run = run_of(first);
 	for (i = pool->sweep_next + 1; i < pool->sweep_count; i++)
 	{
 		const struct pool_entry *entry = entry_at(pool, pool->sweep[i]);

@@ -25,6 +25,7 @@ struct pool_run
 	uint32_t	blocks;			/* length, blocks */
 	uint64_t	lsn;			/* the last record that needs one of them */
 	uint32_t	span;			/* entries of the sweep; 0: from the express lane */
+	bool		again;			/* was read before, and is gone */
 };
 
 struct pool_entry;
@@ -36,6 +37,7 @@ struct pool
 	uint64_t	head;			/* entries added so far */
 	uint64_t	tail;			/* the oldest one that redo has not come to */
 	uint64_t	express;		/* none before this one waits */
+	uint64_t	looked;			/* none before this one is to be looked for */
 	uint64_t	swept;			/* all before this one were put into a sweep */
 	uint32_t   *sweep;			/* indexes of entries, as the disk has them */
 	uint32_t	sweep_count;	/* entries in the sweep */
@@ -52,6 +54,8 @@ void		pool__add(struct pool *pool, const struct relpath_key *key,
 					  uint32_t block, uint64_t lsn);
 bool		pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed);
 bool		pool__express(struct pool *pool, unsigned lane, struct pool_run *run);
+bool		pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run);
+void		pool__look_again(struct pool *pool);
 unsigned	pool__begin_sweep(struct pool *pool, unsigned limit);
 bool		pool__next(struct pool *pool, uint32_t max_run, struct pool_run *run);
 unsigned	pool__take(struct pool *pool, const struct pool_run *run, bool asked);

@@ -122,7 +122,7 @@ fail_blocks(struct reader *reader, const struct pool_run *run, uint32_t first,
 	uint32_t	blocks = run->blocks - first;
 
 	/* That there is no WAL ahead says nothing but that it ends there. */
-	if (!is_wal(run))
+	if (!is_wal(run) && !run->again)
 		reader->counters.blocks_failed[reason] += blocks;
 	reader__trace(reader, run, first, blocks, counters__fail_name(reason), latency_us);
 }
@@ -144,6 +144,8 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 		present = (uint32_t) result / reader->layout.block_size;
 	if (is_wal(run))
 		reader->counters.wal_blocks_read += present;
+	else if (run->again)
+		reader->counters.blocks_reread += present;
 	else
 	{
 		reader->counters.blocks_read += present;
@@ -169,6 +171,29 @@ reader__misses(const struct reader *reader, const struct pool_run *run)
 	enum fail_reason reason;
 
 	return absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason);
+}
+
+/*
+ * Is a run still there, or on its way?  1 or 0; -ENOENT if it is known to be missing or
+ * its file cannot be had now, another -errno if that cannot be told of any run.
+ */
+int
+reader__finds(struct reader *reader, const struct pool_run *run)
+{
+	uint32_t	block_size = reader->layout.block_size;
+	struct fdcache_file *file;
+	int			found;
+
+	if (reader->ops->finds == NULL)
+		return -EOPNOTSUPP;
+	if (reader__misses(reader, run) ||
+		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
+		return -ENOENT;
+	found = reader->ops->finds(file->fd, (uint64_t) run->block * block_size,
+							   run->blocks * block_size);
+	fdcache__unpin(file);
+	reader->counters.blocks_rechecked += run->blocks;
+	return found == -ENOENT ? -EIO : found;
 }
 
 /*
@@ -222,7 +247,7 @@ reader__ask(struct reader *reader, const struct pool_run *run)
 	reader->in_flight += reader__weight(run);
 	if (reader->in_flight > reader->counters.in_flight_max)
 		reader->counters.in_flight_max = reader->in_flight;
-	if (!is_wal(run))
+	if (!is_wal(run) && !run->again)
 	{
 		reader->counters.requests++;
 		reader->counters.requests_joined += run->blocks > 1;

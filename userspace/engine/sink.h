@@ -46,6 +46,12 @@ struct sink_ops
 	 */
 	int			(*flush) (struct sink *sink, unsigned want, unsigned wait_us,
 						  struct sink_completion *done);
+
+	/*
+	 * Is the whole range there, or on its way?  1 or 0, -errno if that cannot be
+	 * told.  NULL if it never can.
+	 */
+	int			(*finds) (int fd, uint64_t offset, uint32_t bytes);
 	void		(*close) (struct sink *sink);
 };
 

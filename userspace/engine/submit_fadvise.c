@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "engine/residency.h"
 #include "engine/sink.h"
 
 struct sink
@@ -91,5 +92,6 @@ const struct sink_ops sink_fadvise = {
 	.open = fadvise_open,
 	.queue = fadvise_queue,
 	.flush = fadvise_flush,
+	.finds = residency__of,
 	.close = fadvise_close,
 };

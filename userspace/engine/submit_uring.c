@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/residency.h"
 #include "engine/sink.h"
 #include "report/log.h"
 
@@ -496,5 +497,6 @@ const struct sink_ops sink_uring = {
 	.set_depth = uring_set_depth,
 	.queue = uring_queue,
 	.flush = uring_flush,
+	.finds = residency__of,
 	.close = uring_close,
 };

@@ -1,0 +1,98 @@
+/*
+ * test_residency.c
+ *		What is said to be in the page cache, of a file that is put there and evicted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/residency.h"
+
+#define BYTES	65536
+
+static char path[] = "/var/tmp/redoahead-test-residency.XXXXXX";
+static int	fd;
+
+static int
+make_file(void **state)
+{
+	static char zeroes[BYTES];
+
+	(void) state;
+	fd = mkstemp(path);
+	if (fd < 0 || write(fd, zeroes, BYTES) != BYTES || fsync(fd) < 0)
+		return -1;
+	return posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+}
+
+static int
+remove_file(void **state)
+{
+	(void) state;
+	close(fd);
+	return unlink(path);
+}
+
+/* Skips where the kernel knows no cachestat. */
+static void
+evict(void)
+{
+	if (residency__of(fd, 0, 1) == -ENOSYS)
+		skip();
+	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	if (residency__of(fd, 0, 8192) != 0)
+		skip();					/* a file system that evicts nothing */
+}
+
+/* Lost otherwise: blocks would count as there of which redo must read one half. */
+static void
+all_pages_of_a_range_must_be_there(void **state)
+{
+	char		byte;
+
+	(void) state;
+	evict();
+	assert_int_equal(pread(fd, &byte, 1, 8192), 1);
+	assert_int_equal(residency__of(fd, 8192, 4096), 1);
+	assert_int_equal(residency__of(fd, 8192, 8192), 0);
+	assert_int_equal(pread(fd, &byte, 1, 12288), 1);
+	assert_int_equal(residency__of(fd, 8192, 8192), 1);
+	assert_int_equal(residency__of(fd, 8192 + 4095, 2), 1);
+	assert_int_equal(residency__of(fd, 4096, 8192), 0);
+	assert_int_equal(residency__of(fd, 0, 0), 1);
+}
+
+/* Lost otherwise: looking would read what nobody wants any more. */
+static void
+looking_reads_nothing(void **state)
+{
+	(void) state;
+	evict();
+	assert_int_equal(residency__of(fd, 16384, 8192), 0);
+	assert_int_equal(residency__of(fd, 16384, 8192), 0);
+}
+
+static void
+what_is_no_file_is_an_error(void **state)
+{
+	(void) state;
+	assert_true(residency__of(-1, 0, 8192) < 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_pages_of_a_range_must_be_there),
+		cmocka_unit_test(looking_reads_nothing),
+		cmocka_unit_test(what_is_no_file_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}

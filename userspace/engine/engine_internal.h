@@ -1,0 +1,41 @@
+/*
+ * engine_internal.h
+ *		What the parts of the engine have in common.
+ */
+#ifndef REDOAHEAD_ENGINE_ENGINE_INTERNAL_H
+#define REDOAHEAD_ENGINE_ENGINE_INTERNAL_H
+
+#include "engine/engine.h"
+#include "engine/pool.h"
+#include "engine/reader.h"
+#include "engine/recheck.h"
+#include "engine/walahead.h"
+
+struct engine
+{
+	struct engine_options options;	/* as given */
+	struct reader reader;		/* what reads blocks */
+	struct pool pool;			/* blocks to ask for, as they were decoded */
+	struct pool late;			/* those asked for late: redo comes to them soon */
+	uint64_t	newest_lsn;		/* latest record whose block is in the pool */
+	unsigned	recent_refs;	/* the latest references */
+	unsigned	recent_late;	/* of those, the ones that came late */
+	struct walahead wal;		/* WAL to ask for */
+	struct recheck recheck;		/* what was read and is gone */
+	struct control control;		/* how many blocks, and how far ahead */
+	bool		blocked;		/* no descriptor until a request completes */
+	bool		limited;		/* more is wanted than may be in flight */
+	uint64_t	memory_us;		/* when memory was looked at last, us */
+	uint64_t	replay_lsn;		/* where redo is */
+	uint64_t	moved_us;		/* when it was seen to move last, us */
+	uint64_t	suspected_us;	/* moved_us when blocks were suspected to be gone, us */
+	uint64_t	steered_us;		/* when the controller saw it last, us */
+	uint64_t	fed_us;			/* when it was told what became of blocks, us */
+	uint64_t	stood_us;		/* time that redo has stood still since then, us */
+	struct counters fed;		/* the counters then */
+};
+
+/* engine_steer.c */
+void		engine_steer(struct engine *engine);
+
+#endif							/* REDOAHEAD_ENGINE_ENGINE_INTERNAL_H */
