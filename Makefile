@@ -86,6 +86,7 @@ bench: postgresql ## Run the prefetch benchmark (scripts/bench-prefetch; long)
 	$(Q)scripts/bench-prefetch
 
 bench-recovery: postgresql ## Reproduce published measurements of recovery (scripts/bench-recovery; long)
+	$(Q)scripts/build-postgresql pg13-compactify >/dev/null
 	$(Q)$(MAKE) all
 	$(Q)scripts/bench-recovery --output build/bench-recovery
 

@@ -12,6 +12,10 @@
  * because pages differ.  The slowest tenth of batches is left out: something
  * came between.
  *
+ * With 0 rounds it prints nothing, and under valgrind's callgrind dumps what it
+ * counted instead, once for each measurement: the description of the dump ends
+ * in shape, functions and number of calls, separated by tabs.
+ *
  * usage: bench ROUNDS [--only NAME,..] [PAGES-FILE]
  *        PAGES-FILE  heap pages of BLCKSZ bytes each
  */
@@ -19,15 +23,24 @@
 
 #include <time.h>
 
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_TOGGLE_COLLECT
+#define CALLGRIND_DUMP_STATS_AT(label) ((void) (label))
+#endif
+
 #include "functions.h"
 #include "shapes.h"
 
 #undef printf
+#undef snprintf
 #undef fprintf
 
 #define BATCH		2			/* pages that are worked on without a break */
 #define MAX_PAGES	4096		/* different ones of a shape */
 #define MADE_PAGES	512			/* those that are made of a shape */
+#define COUNTED_PAGES	256		/* those whose instructions are counted */
 
 static Job	jobs[MAX_PAGES];
 static char pages[MAX_PAGES][BLCKSZ] pg_attribute_aligned(4096);
@@ -105,10 +118,28 @@ time_pass(const Functions *functions, int njobs)
 	return total / used;
 }
 
+/* One pass over all jobs, of which only the calls are counted. */
+static void
+count_pass(const char *name, const Functions *functions, int njobs)
+{
+	char		label[128];
+
+	for (int start = 0; start + BATCH <= njobs; start += BATCH)
+	{
+		for (int i = 0; i < BATCH; i++)
+			memcpy(work[i], jobs[start + i].page, BLCKSZ);
+		CALLGRIND_TOGGLE_COLLECT;
+		work_on(functions, jobs + start, BATCH);
+		CALLGRIND_TOGGLE_COLLECT;
+	}
+	snprintf(label, sizeof(label), "%s\t%s\t%d", name, functions->name, njobs / BATCH * BATCH);
+	CALLGRIND_DUMP_STATS_AT(label);
+}
+
 static void
 measure(const char *name, ShapeKind kind, int njobs, int rounds, const char *only)
 {
-	for (int round = -1; round < rounds; round++)
+	for (int round = rounds > 0 ? -1 : 0; round < Max(rounds, 1); round++)
 	{
 		for (const Functions *each = functions__list(); each->name; each++)
 		{
@@ -118,6 +149,11 @@ measure(const char *name, ShapeKind kind, int njobs, int rounds, const char *onl
 				(kind == SHAPE_NO_COMPACT && !each->no_compact) ||
 				(only && !strstr(only, each->name)))
 				continue;
+			if (rounds == 0)
+			{
+				count_pass(name, each, Min(njobs, COUNTED_PAGES));
+				continue;
+			}
 			ns = time_pass(each, njobs);
 			if (round >= 0)
 				printf("%s\t%s\t%.2f\n", name, each->name, ns);
@@ -152,7 +188,7 @@ main(int argc, char **argv)
 {
 	const char *only = NULL;
 	int			argument = 2;
-	int			rounds = argc >= 2 ? atoi(argv[1]) : 0;
+	int			rounds = argc >= 2 ? atoi(argv[1]) : -1;
 	ShapeRandom random = 1;
 
 	if (argc > argument + 1 && strcmp(argv[argument], "--only") == 0)
@@ -160,7 +196,7 @@ main(int argc, char **argv)
 		only = argv[argument + 1];
 		argument += 2;
 	}
-	if (rounds < 1 || argc > argument + 1)
+	if (rounds < 0 || argc > argument + 1)
 	{
 		fprintf(stderr, "usage: bench ROUNDS [--only NAME,..] [PAGES-FILE]\n");
 		return 2;

@@ -6,18 +6,17 @@
 
 bats_require_minimum_version 1.5.0
 
-setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
-	work=$(mktemp -d "${TMPDIR:-/var/tmp}/redoahead-compactify.XXXXXX")
-	chmod 755 "$work"
-}
+load lib/scripts
 
-teardown() {
-	rm -rf "$work"
-}
-
-python() {
-	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
+# Some pages of which one tuple has been removed.
+make_pages() {
+	python "$work/pages" <<-'EOF'
+	import struct, sys
+	items = [(8192 - 32 * (i + 1)) | 1 << 15 | 28 << 17 for i in range(200)]
+	items[100] = 0
+	page = struct.pack('<8xHHHHHHI', 0, 0, 824, 1792, 8192, 8196, 0) + struct.pack('<200I', *items)
+	open(sys.argv[1], 'wb').write((page + bytes(8192 - len(page))) * 8)
+	EOF
 }
 
 @test "wrong usage exits with 2" {
@@ -62,35 +61,21 @@ python() {
 }
 
 @test "a shape counts as slower only by more than 12 ns" {
-	cat >"$work/test.py" <<-'EOF'
-	import importlib.machinery, importlib.util, sys
-	path = sys.argv[1] + '/bench-compactify'
-	loader = importlib.machinery.SourceFileLoader('tool', path)
-	tool = importlib.util.module_from_spec(importlib.util.spec_from_loader('tool', loader))
-	tool.__dict__['__file__'] = path
-	source = open(path, encoding='utf-8').read().replace("script.run_main('bench-compactify', main)", '')
-	exec(compile(source, path, 'exec'), tool.__dict__)
+	python_with bench-compactify <<-'EOF'
 	found = {'redo_pages': {'stock': [1000, 1100, 900], 'c': [1, 1, 1], 'sse2': [250, 275, 300]},
 	         'small': {'stock': [40, 41, 42], 'sse2': [50, 51, 52]}}
-	ratios = tool.ratios(found)
+	ratios = tool['ratios'](found)
 	assert ratios['redo_pages/sse2'] == 4, ratios
 	assert ratios['worst_shape'] == 1 and ratios['worst_shape_is'] == 'small/sse2', ratios
 	found['small']['sse2'] = [80, 82, 84]
-	ratios = tool.ratios(found)
+	ratios = tool['ratios'](found)
 	assert ratios['worst_shape'] == 0.5, ratios
 	EOF
-	PYTHONDONTWRITEBYTECODE=1 python3 "$work/test.py" "$scripts"
 }
 
 @test "one round on given pages, with results in JSON" {
 	run -1 "$scripts/bench-compactify" --rounds 1 --pages "$work/missing"
-	python "$work/pages" <<-'EOF'
-	import struct, sys
-	items = [(8192 - 32 * (i + 1)) | 1 << 15 | 28 << 17 for i in range(200)]
-	items[100] = 0
-	page = struct.pack('<8xHHHHHHI', 0, 0, 824, 1792, 8192, 8196, 0) + struct.pack('<200I', *items)
-	open(sys.argv[1], 'wb').write((page + bytes(8192 - len(page))) * 8)
-	EOF
+	make_pages
 	REDOAHEAD_BENCH_DIR=$work/bench "$scripts/bench-compactify" --rounds 1 \
 		--pages "$work/pages" --json "$work/result.json"
 	python "$work/result.json" <<-'EOF'
@@ -102,5 +87,21 @@ python() {
 	    assert f'redo_pages/{name}' in result['ratios'], result['ratios']
 	for key in ('kernel', 'cpus', 'commit', 'redo_pages', 'runs'):
 	    assert key in result, result.keys()
+	EOF
+}
+
+@test "instructions are counted, the same each time" {
+	command -v valgrind >/dev/null || skip "valgrind is missing; install valgrind"
+	make_pages
+	for turn in 1 2; do
+		REDOAHEAD_BENCH_DIR=$work/bench "$scripts/bench-compactify" --rounds 1 --instructions \
+			--pages "$work/pages" --json "$work/counted.$turn"
+	done
+	python "$work/counted.1" "$work/counted.2" <<-'EOF'
+	import json, sys
+	first, second = (json.load(open(path))['instructions'] for path in sys.argv[1:])
+	assert first == second
+	assert first['redo_pages']['sse2' if 'sse2' in first['redo_pages'] else 'neon'] * 2 \
+	    < first['redo_pages']['stock'], first['redo_pages']
 	EOF
 }

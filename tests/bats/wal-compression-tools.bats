@@ -13,20 +13,6 @@ setup_file() {
 	make_images_base
 }
 
-teardown_file() {
-	suite_end
-}
-
-setup() {
-	case_begin
-	DATA=$CASE/data
-	STANDBY=$CASE/standby
-}
-
-teardown() {
-	case_end
-}
-
 # A running primary on a copy of the base.
 start_primary() {			# [SETTING...]
 	copy_cluster "$WORK/base" "$DATA"

@@ -17,19 +17,6 @@ setup_file() {
 	recover_with "$STOCK" "$WORK/reference"
 }
 
-teardown_file() {
-	suite_end
-}
-
-setup() {
-	case_begin
-	DATA=$CASE/data
-}
-
-teardown() {
-	case_end
-}
-
 set_value() {				# VALUE
 	sql "$DATA" -c "set wal_compression = '$1'" -c "show wal_compression"
 }
@@ -238,6 +225,27 @@ has_gone() { [ ! -e "$1/postmaster.pid" ]; }
 	stop_server "$DATA" immediate
 	start_server "$PATCHED" "$DATA"
 	is_sound "$DATA"
+	stop_server "$DATA"
+}
+
+# An extension that has taken the resource manager ID of that record.
+@test "a server with the patches does not start with an extension of the same ID" {
+	gcc -shared -fPIC -I"$("$PATCHED/bin/pg_config" --includedir-server)" -x c - -o "$CASE/same_id.so" <<-'EOF'
+	#include "postgres.h"
+	#include "access/xlog_internal.h"
+	#include "fmgr.h"
+	PG_MODULE_MAGIC;
+	static void redo(XLogReaderState *record) {}
+	static void describe(StringInfo buffer, XLogReaderState *record) {}
+	static const char *identify(uint8 info) { return NULL; }
+	static const RmgrData manager = {"same_id", redo, describe, identify};
+	void _PG_init(void) { RegisterCustomRmgr(RM_EXTENDED_IMAGES_ID, &manager); }
+	EOF
+	copy_cluster "$WORK/base" "$DATA"
+	run -1 start_server "$PATCHED" "$DATA" shared_preload_libraries="$CASE/same_id"
+	grep 'FATAL:  failed to register custom resource manager "same_id" with ID 250' "$DATA.log"
+	grep 'DETAIL:  Custom resource manager "ExtendedImages" already registered with the same ID' "$DATA.log"
+	start_server "$PATCHED" "$DATA"
 	stop_server "$DATA"
 }
 

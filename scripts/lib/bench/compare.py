@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 BLOCK = 8192                    # bytes in a block (BLCKSZ)
 CHUNK = 128 * BLOCK             # bytes read at once
 PAGE_HEADER = 24                # SizeOfPageHeaderData, bytes
+LP_NORMAL = 1                   # flags of a line pointer to a row
+MAXALIGN = 8                    # bytes
 BRIN_REVMAP = 0xF092            # BRIN_PAGETYPE_REVMAP, in a page's last two bytes
 
 # SLRUs and other directories whose files must be equal to the byte.
@@ -44,6 +46,7 @@ class NotComparable(Exception):
 class Result:
     """What a comparison found."""
     ignore_lsn: bool = False    # asked to leave LSNs and checksums of pages out
+    ignore_padding: bool = False        # asked to leave out what aligns rows
     files: int = 0              # files compared
     blocks: int = 0             # blocks compared, both sides having them
     holes: int = 0              # of those, blocks that differ in the hole only
@@ -115,6 +118,20 @@ def page_hole(page):
     return lower, upper
 
 
+def without_padding(page):
+    """A page of a table with zeros between its rows, where they are aligned."""
+    lower, upper, special = struct.unpack_from('<HHH', page, 12)
+    # Pages of indexes have something at their end, and nothing that aligns.
+    if special != BLOCK or not PAGE_HEADER <= lower <= upper or (lower - PAGE_HEADER) % 4:
+        return page
+    page = bytearray(page)
+    for item, in struct.iter_unpack('<I', page[PAGE_HEADER:lower]):
+        end = (item & 0x7FFF) + (item >> 17)
+        if item >> 15 & 3 == LP_NORMAL and end < BLOCK:
+            page[end:-(-end // MAXALIGN) * MAXALIGN] = bytes(-end % MAXALIGN)
+    return bytes(page)
+
+
 def equal_outside_hole(a, b, after_lsn):
     """Are two unequal pages of a main fork equal in all that matters?"""
     start, end = page_hole(a)
@@ -129,6 +146,8 @@ def compare_chunks(a, b, fork, first_block, result):
     """Yield the numbers of differing blocks of two chunks of equal length."""
     for offset in range(0, len(a), BLOCK):
         page_a, page_b = a[offset:offset + BLOCK], b[offset:offset + BLOCK]
+        if result.ignore_padding and fork == 'main' and len(page_a) == BLOCK:
+            page_a, page_b = without_padding(page_a), without_padding(page_b)
         if page_a == page_b:
             continue
         # pd_lsn and pd_checksum are the first ten bytes
@@ -163,15 +182,17 @@ def compare_file(path_a, path_b, fork, result):
     return '; '.join(found) or None
 
 
-def compare_clusters(a, b, ignore_lsn=False):
+def compare_clusters(a, b, ignore_lsn=False, ignore_padding=False):
     """Compare two data directories; returns a Result.
 
     Two that have come to the same data by WAL of different length differ in
     the LSNs of pages, and so in their checksums, which ignore_lsn leaves out.
+    One that clears the space of removed rows has no garbage where later rows are
+    aligned, which ignore_padding leaves out.
     """
     for directory in (a, b):
         check_cluster(directory)
-    result = Result(ignore_lsn=ignore_lsn)
+    result = Result(ignore_lsn=ignore_lsn, ignore_padding=ignore_padding)
     files_a, files_b = cluster_files(a), cluster_files(b)
     for name in sorted(files_a.keys() | files_b.keys()):
         fork = files_a.get(name, files_b.get(name))

@@ -12,6 +12,15 @@ need_disks() {
 	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
 }
 
+# Skip where no file system that compresses can be made; say why.
+need_btrfs() {
+	local reason
+	reason=$(PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from bench import compressed, loop
+print(compressed.missing("zstd") or loop.missing("/var/tmp") or "")')
+	[ -z "$reason" ] || skip "$reason"
+}
+
 # Skip where memory cannot be limited; say why.
 need_memory_cgroup() {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
