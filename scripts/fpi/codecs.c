@@ -140,12 +140,16 @@ decompress_zlib(const char *from, int length, char *to, int room)
 #define ZLIB_FRESH	compress_zlib_fresh, decompress_zlib_fresh
 #define VECTORS		&transform_variants[0]
 #define PLAIN_C		&transform_variants[1]
+#define AVX2		&transform_variants[2]
 
 const FpiMethod codecs__methods[] = {
 	{"pglz", PGLZ, 0, NULL},
 	{"lz4", LZ4, 0, NULL},
 	{"lz4:transform", LZ4, 0, VECTORS},
 	{"lz4:transform,c", LZ4, 0, PLAIN_C},
+#ifdef TRANSFORM_AVX2
+	{"lz4:transform,avx2", LZ4, 0, AVX2},
+#endif
 	{"zstd:1", ZSTD, 1, NULL},
 	{"zstd:1,fresh", ZSTD_FRESH, 1, NULL},
 	{"zstd:1,transform", ZSTD, 1, VECTORS},

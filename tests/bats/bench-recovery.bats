@@ -71,13 +71,18 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	[[ $output == *"cases of s2:"* ]]
 }
 
-# Lost otherwise: a script could take a scenario that measures nothing for done.
-@test "a scenario that is not built says so" {
-	for scenario in s4 s5; do
-		run "$bench" --scenario "$scenario"
-		[ "$status" -eq 3 ]
-		[[ $output == "$scenario ("*"not built yet" ]]
+@test "a scenario that lacks something says what to do" {
+	for scenario in s1 s3 s4 s5; do
+		run "$bench" --scenario "$scenario" --device raid0
+		[ "$status" -eq 2 ]
+		[[ $output == *"$scenario is not for arrays"* ]]
+		run "$bench" --scenario "$scenario" --config nothing
+		[ "$status" -eq 1 ]
+		[[ $output == *"--config nothing is unknown to $scenario; known are: "* ]]
 	done
+	PG13_COMPACTIFY=$BATS_TEST_TMPDIR run "$bench" --scenario s4
+	[ "$status" -eq 1 ]
+	[[ $output == *"PG13_COMPACTIFY=$BATS_TEST_TMPDIR names no installation of PostgreSQL"* ]]
 }
 
 # Lost otherwise: tables with the numbers of another method, or of no image at all.
@@ -118,10 +123,134 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	assert len(result['runs']) == 3 and list(rows) == ['on', 'lz4:transform', 'off'], list(rows)
 	per_transaction = {name: row['wal_bytes'] / row['transactions'] for name, row in rows.items()}
 	assert per_transaction['off'] < per_transaction['lz4:transform'] < per_transaction['on'], rows
-	assert all(row['tps'] > 0 and row['replay_seconds'] > 0 for row in rows.values())
+	assert all(row['tps'] > 0 and row['replay_seconds'] > 0 and
+	           row['cpu_us_per_transaction'] > 0 for row in rows.values())
 	EOF
 	grep -q '| on, lz4:transform | patched |' "$results/s1.md"
 	nothing_left
+}
+
+# Lost otherwise: ratios of recoveries of different WAL, or of VACUUMs of
+# different tables.
+@test "s4 measures recovery and VACUUM of each server, and goes on where it was interrupted" {
+	need_plots
+	results=$BATS_TEST_TMPDIR/s4
+	for configs in stock,redoahead pg13,stock,patched,redoahead; do
+		"$bench" --scenario s4 --size small --rounds 1 --output "$results" --config "$configs" --resume \
+			>"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+	done
+	grep -q 's4.json has 7 runs already' "$BATS_TEST_TMPDIR/log"
+	python3 - "$results" <<-'EOF'
+	import json, os, sys
+
+	result = json.load(open(f'{sys.argv[1]}/s4.json'))
+	redo, vacuum = ([run for run in result['runs'] if run['measure'] == what]
+	                for what in ('redo', 'vacuum'))
+	assert sorted(run['config'] for run in redo) == ['patched', 'pg13', 'redoahead', 'stock'], redo
+	assert sorted(run['config'] for run in vacuum) == sorted(['patched', 'pg13', 'stock'] * 5)
+	for run in redo:
+	    assert run['attached'] == (run['config'] == 'redoahead'), run
+	    assert run['cache'].startswith('warm') and run['blocks_read'] > 300, run
+	    assert run['startup_cpu_seconds'] > 0 and run['updates_per_second'] > 0, run
+	assert len({run['redo_done_lsn'] for run in redo}) == 1, redo
+	for name in 'pages', 'tuples_removed', 'wal_bytes':
+	    assert len({run[name] for run in vacuum}) == 1 and vacuum[0][name] > 300, vacuum
+	assert all(run['buffers_read'] <= 16 and run['vacuum_cpu_seconds'] > 0 for run in vacuum)
+	assert result['image']['primary']['transactions'] == 60000, result['image']
+	pairs = {'stock/patched', 'pg13/stock', 'pg13/patched'}
+	for name in 'vacuum_seconds', 'vacuum_cpu_seconds':
+	    assert set(result['ratios'][name]) == pairs, result['ratios']
+	for name in 'redo_seconds', 'startup_cpu_seconds':
+	    found = result['ratios'][name]
+	    assert set(found) == pairs | {'stock/redoahead', 'pg13/redoahead'}, found
+	    rows = result['medians']['redo']
+	    assert abs(found['pg13/patched'] - rows['pg13'][name] / rows['patched'][name]) < 0.001
+	assert set(result['programs']) == {'stock', 'patched', 'pg13-compactify', 'redoahead', 'extension'}
+	text = open(f'{sys.argv[1]}/s4.md', encoding='utf-8').read()
+	assert '| *PostgreSQL 13 (2020)* | 148 |' in text and '| stock/patched |' in text, text
+	for name in 'bars', 'vacuum', 'redo':
+	    for kind in 'png', 'svg':
+	        assert os.path.getsize(f'{sys.argv[1]}/s4-{name}.{kind}') > 1000
+	EOF
+	nothing_left
+}
+
+@test "s5 measures pgbench and VACUUM with and without clearing" {
+	results=$BATS_TEST_TMPDIR/s5.json
+	for configs in vacuum pgbench,vacuum; do
+		"$bench" --scenario s5 --size small --rounds 1 --json "$results" --config "$configs" --resume \
+			>"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+	done
+	grep -q 's5.json has 10 runs already' "$BATS_TEST_TMPDIR/log"
+	python3 - "$results" <<-'EOF'
+	import json, sys
+
+	result = json.load(open(sys.argv[1]))
+	load, vacuum = ([run for run in result['runs'] if run['part'] == part]
+	                for part in ('pgbench', 'vacuum'))
+	assert [run['config'] for run in load] == 'off on on off'.split() * 4, load
+	assert sorted(run['config'] for run in vacuum) == ['off'] * 5 + ['on'] * 5, vacuum
+	assert all(run['tps'] > 0 for run in load), load
+	for name in 'pages', 'tuples_removed':
+	    assert len({run[name] for run in vacuum}) == 1 and vacuum[0][name] > 300, vacuum
+	assert set(result['ratios']) == {f'{name} on/off' for name in (
+	    'tps', 'vacuum_seconds', 'vacuum_cpu_seconds')}, result['ratios']
+	assert result['not_measured'] == {}, result['not_measured']
+	EOF
+	grep -F '| pgbench, transactions/s |' "$BATS_TEST_TMPDIR/log"
+	nothing_left
+	[ ! -e /dev/shm/redoahead-bench ]
+}
+
+@test "ratios of s5 are of sessions that ran at the same time" {
+	python <<-'EOF'
+	from bench import s5
+
+	tps = {('off', 1): (100, 200, 50), ('on', 1): (90, 220, 49), ('on', 2): (7,)}
+	runs = [{'part': 'pgbench', 'round': number, 'take': take, 'config': config, 'tps': value}
+	        for (config, number), values in tps.items() for take, value in enumerate(values, 1)]
+	assert sorted(on['tps'] / off['tps'] for off, on in s5.pairs(runs)) == [0.9, 0.98, 1.1]
+	ratios = s5.ratios(s5.medians(runs), runs)
+	assert ratios == {'tps on/off': 0.98}, ratios
+	left = s5.tasks(2, ('pgbench', 'vacuum', 'zstd'), runs)
+	slices = [(number, take) for part, number, _, take in left if part == 'pgbench']
+	assert slices == [(1, take) for take in range(4, 9)] + [(2, take) for take in range(1, 9)], slices
+	assert [task for task in left if task[0] == 'zstd'] == [('zstd', 1, 'off', 1), ('zstd', 1, 'on', 1)]
+	EOF
+}
+
+# Lost otherwise: a table for the disk that says nothing, or file systems that
+# stay mounted.
+@test "s5 on btrfs: fewer bytes with clearing, and nothing stays, also when interrupted" {
+	need_btrfs
+	results=$BATS_TEST_TMPDIR/s5.json
+	bench=("$bench" --scenario s5 --size small --rounds 1 --json "$results" --config zstd)
+	"${bench[@]}" >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+	runner=$!
+	while kill -0 "$runner" && ! grep -qF "$work/s5/loop" /proc/self/mountinfo; do
+		sleep 0.1
+	done
+	kill -INT "$runner"
+	status=0
+	wait "$runner" || status=$?
+	runner=
+	cat "$BATS_TEST_TMPDIR/log"
+	[ "$status" -eq 130 ]
+	nothing_left
+
+	"${bench[@]}" >"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+	nothing_left
+	python3 - "$results" <<-'EOF'
+	import json, sys
+
+	result = json.load(open(sys.argv[1]))
+	off, on = (result['medians']['zstd'][name] for name in ('off', 'on'))
+	assert off['table_bytes'] == on['table_bytes'] > 10e6, (off, on)
+	assert off['live_bytes'] == on['live_bytes'] < off['table_bytes'] / 4, (off, on)
+	# Not a matter of speed: what is dead is half of what can be compressed.
+	assert on['disk_bytes'] < off['disk_bytes'] / 2, (off, on)
+	assert result['ratios']['zstd disk_bytes off/on'] > 2, result['ratios']
+	EOF
 }
 
 @test "a device that is none is an error that says what there is" {

@@ -2,19 +2,7 @@
 # The benchmark and the demo: usage, the arithmetic of reports, and one small
 # benchmark from beginning to end.  The demo's own run is `make demo`.
 
-setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
-	work=$(mktemp -d "${TMPDIR:-/var/tmp}/redoahead-bench.XXXXXX")
-	chmod 755 "$work"
-}
-
-teardown() {
-	rm -rf "$work"
-}
-
-python() {
-	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -
-}
+load lib/scripts
 
 @test "wrong usage exits with 2" {
 	for arguments in --what "--rounds 0" "--config fastest" "--workload tpch"; do

@@ -8,7 +8,7 @@ class Config:
     """One way to recover a cluster."""
     name: str
     about: str                  # a few words for tables
-    build: str                  # stock or patched
+    build: str                  # stock or patched, or pg13-compactify
     settings: dict = field(default_factory=dict)
     daemon: bool = False        # is a redoahead daemon running?
     warm: bool = False          # are all files in the page cache before?
@@ -29,6 +29,8 @@ CONFIGS = {config.name: config for config in (
            {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '1000',
             'wal_decode_buffer_size': '16MB'}),
     Config('redoahead', 'redoahead', 'patched', EXTENSION, daemon=True),
+    Config('no-prefault', 'redoahead, prefault off', 'patched',
+           {**EXTENSION, 'redoahead.prefault': '0'}, daemon=True),
     Config('absent', 'extension, no daemon', 'patched', EXTENSION),
     Config('unset', 'extension, no socket set', 'patched',
            {**EXTENSION, 'redoahead.socket': ''}),

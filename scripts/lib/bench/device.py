@@ -6,10 +6,13 @@ recoveries are made from.  On an array those share their extents: each lies on
 the disks exactly where the pristine one does, and making it takes no time.
 
 Arrays are one and a half times as large as what is on them, so that seeks are
-as long as on a disk in service.
+as long as on a disk in service.  What is on their modelled disks is kept beside
+the images, or where REDOAHEAD_DISKLAB_DIR names a directory, on tmpfs for
+instance: then other work on the machine's disk cannot make the disks late.
 """
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -73,7 +76,8 @@ class Array:
     def __init__(self, name, state):
         self.name = name
         self.state = state      # state directory of disklab
-        self.found = {'name': name, 'device': None, 'filesystem': 'btrfs'}
+        self.found = {'name': name, 'device': None, 'filesystem': 'btrfs',
+                      'disk_below': host.device_text(os.path.dirname(state))}
 
     def describe(self):
         return self.found
@@ -131,15 +135,20 @@ def fill(mount):
 
     The files that the model keeps the data in are sparse.  Finding room in
     them takes longer than the model allows for.  More than half is left,
-    because btrfs's own trees do not find room where data was.
+    because btrfs's own trees do not find room where data was.  Where btrfs has
+    less room for data than it says, on a single disk for instance, less must do.
     """
     path = os.path.join(mount, 'fill')
     left = int(shutil.disk_usage(mount).free * 0.4)
     zeroes = bytes(1 << 20)
     with open(path, 'wb', buffering=0) as file:
-        while left > 0:
-            left -= file.write(zeroes)
-        os.fsync(file.fileno())
+        try:
+            while left > 0:
+                left -= file.write(zeroes)
+            os.fsync(file.fileno())
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
     os.remove(path)
     os.sync()                   # only then is the room free again
 
@@ -160,7 +169,11 @@ def find(name, root):
     if name in ARRAYS:
         if os.geteuid() != 0:
             raise host.HostError(f'{name} needs root, because disklab mounts; or use --device ssd')
-        return Array(name, os.path.join(root, 'disklab'))
+        state = os.environ.get('REDOAHEAD_DISKLAB_DIR') or os.path.join(root, 'disklab')
+        if not os.path.isdir(os.path.dirname(os.path.abspath(state))):
+            raise host.HostError(f'REDOAHEAD_DISKLAB_DIR is {state}, but there is no directory '
+                                 f'{os.path.dirname(os.path.abspath(state))}; make it')
+        return Array(name, os.path.abspath(state))
     if not os.path.isdir(name):
         raise host.HostError(f'{name} is neither a directory nor one of ssd, {", ".join(ARRAYS)}')
     return Directory(name, os.path.abspath(name))

@@ -92,25 +92,29 @@ def spread(pages):
     return [pages[int(i * step)] for i in range(min(SAMPLE, len(pages)))]
 
 
+def fill(server, scale, say):
+    """Make all relations in a new cluster."""
+    rows = max(2000, int(ROWS * scale))
+    server.sql(FUNCTIONS)
+    say('making pages: pgbench')
+    workload.pgbench(server, '-i', '-q', '-s', str(max(1, round(2 * scale))))
+    workload.run_transactions(server, max(1000, int(AGED * scale)))
+    for kind, (sql, _) in KINDS.items():
+        say(f'making pages: {kind}')
+        if sql:
+            server.sql('SELECT setseed(0.5); ' + sql.format(rows=rows))
+    server.sql('CHECKPOINT')
+
+
 def make(build, place, scale, say):
     """Make all relations in a directory; returns {kind: [pages]}."""
     data, sockets = (os.path.join(place, name) for name in ('data', 'sockets'))
     postgres.make_directory(sockets)
     postgres.initialize(build, data)
     found = {}
-    rows = max(2000, int(ROWS * scale))
     with postgres.Server(build, data, SETTINGS, sockets, os.path.join(place, 'log')) as server:
         server.wait_ready()
-        server.sql(FUNCTIONS)
-        say('making pages: pgbench')
-        postgres.run([build.program('pgbench'), '-i', '-q', '-s', str(max(1, round(2 * scale))),
-                      '-h', sockets])
-        workload.run_transactions(server, max(1000, int(AGED * scale)))
-        for kind, (sql, _) in KINDS.items():
-            say(f'making pages: {kind}')
-            if sql:
-                server.sql('SELECT setseed(0.5); ' + sql.format(rows=rows))
-        server.sql('CHECKPOINT')
+        fill(server, scale, say)
         files = {kind: server.sql(f"SELECT pg_relation_filepath('{relation}')")[0][0]
                  for kind, (_, relation) in KINDS.items()}
         server.stop('fast')

@@ -9,7 +9,8 @@ Images are always made by the stock server.  They are crashed by stopping the
 server in immediate mode.  A workload with `from_base` is replayed from further
 back than its last checkpoint: from a crashed copy made before the load,
 together with all the WAL that was written since, as after restoring a
-snapshot of the data.
+snapshot of the data.  If it has `keep_end`, too, the cluster that wrote the WAL
+is shut down cleanly and kept beside the crashed one.
 """
 import dataclasses
 import json
@@ -37,6 +38,11 @@ class Image:
     workload: object            # what is in its WAL
     directory: str              # its data directory
     facts: dict                 # what image.json holds
+
+    @property
+    def end(self):
+        """The data directory that the load left, of a workload with keep_end."""
+        return os.path.join(os.path.dirname(self.directory), 'end')
 
     @property
     def redo_lsn(self):
@@ -99,9 +105,12 @@ def make(home, workload, build, say):
             running.wait_ready()
             rate = workload.load(running, workload)
             end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
-            running.stop('immediate')
+            running.stop('fast' if workload.keep_end else 'immediate')
         postgres.remove_tree(os.path.join(base, 'pg_wal'))
         os.rename(os.path.join(directory, 'pg_wal'), os.path.join(base, 'pg_wal'))
+        if workload.keep_end:
+            keep_end(build, directory, os.path.join(base, 'pg_wal'))
+            os.rename(directory, os.path.join(home, 'end'))
         postgres.remove_tree(directory)
         os.rename(base, directory)
     control = postgres.control_data(build, directory)
@@ -119,6 +128,15 @@ def make(home, workload, build, say):
         'data_bytes': host.tree_size(directory),
         'primary': dataclasses.asdict(rate) if rate else None,
     }
+
+
+def keep_end(build, directory, wal):
+    """Give a cluster that was shut down as much of its WAL as it starts with."""
+    first = postgres.control_data(build, directory)["Latest checkpoint's REDO WAL file"]
+    own = os.path.join(directory, 'pg_wal')
+    postgres.make_directory(own)
+    postgres.run(['cp', '-a', '-t', own, *(os.path.join(wal, name) for name in os.listdir(wal)
+                                           if len(name) == 24 and name >= first)])
 
 
 def trim_wal(directory, redo_lsn):

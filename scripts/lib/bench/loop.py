@@ -12,6 +12,7 @@ import time
 from . import host, postgres
 
 LOOKS = 200                     # at a file system that is in use, POLL seconds apart
+EXT4 = ('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0')
 
 
 def command(*arguments):
@@ -67,7 +68,7 @@ def device_of(place):
 
 
 @contextlib.contextmanager
-def filesystem(place, size):
+def filesystem(place, size, make=EXT4, options='noatime'):
     """The mount point of an empty file system of that size, made in a directory."""
     remove(place)
     host.require_space(place, size)
@@ -77,10 +78,9 @@ def filesystem(place, size):
             # Not sparse: to allocate while writing takes longer, and fails late.
             os.posix_fallocate(image.fileno(), 0, size)
         device = command('losetup', '--find', '--show', '--direct-io=on', file).strip()
-        command('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0',
-                device)
+        command(*make, device)
         os.makedirs(point, exist_ok=True)
-        command('mount', '-o', 'noatime', device, point)
+        command('mount', '-o', options, device, point)
         postgres.make_directory(point)
         yield point
     finally:

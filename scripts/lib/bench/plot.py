@@ -1,6 +1,6 @@
 """Plots of a recovery benchmark, drawn by gnuplot as PNG and SVG.
 
-    CASE-bars           recovery seconds by configuration, full_page_writes off and on
+    CASE-bars           seconds by configuration, such as full_page_writes off and on
     CASE-IMAGES-redo    redo's progress over time, a line for each configuration
     CASE-IMAGES-device  reads in flight, and reads per second, over time
     CASE-IMAGES-daemon  what the daemon did over time: its limits, and what they let it do
@@ -62,7 +62,7 @@ def quoted(text):
     return "'" + text.replace("'", "''") + "'"
 
 
-def bars(path, title, groups):
+def bars(path, title, groups, axis='recovery, seconds'):
     """Bars with their values: groups is {group: {label: value}}."""
     labels = list(dict.fromkeys(label for values in groups.values() for label in values))
     width = 0.8 / len(groups)
@@ -76,7 +76,7 @@ def bars(path, title, groups):
                   f'$bars{number} using 1:2:(sprintf("%.3g", $2)) with labels offset 0,0.7 notitle']
     ticks = ', '.join(f'{quoted(label)} {at}' for at, label in enumerate(labels))
     return draw(path, script + f'''set title {quoted(title)}
-set ylabel 'recovery, seconds'
+set ylabel {quoted(axis)}
 set yrange [0:*]
 set offsets 0, 0, graph 0.08, 0
 set style fill solid

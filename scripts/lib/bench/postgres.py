@@ -76,7 +76,7 @@ def make_directory(path):
 @dataclass(frozen=True)
 class Build:
     """An installed PostgreSQL."""
-    name: str                   # stock or patched
+    name: str                   # stock, patched, or another of scripts/build-postgresql
     prefix: str                 # where it is installed
     version: str                # as the server says it, such as 18.6
 
@@ -85,11 +85,12 @@ class Build:
 
 
 def find_build(name):
-    """The stock or the patched build; STOCK= and PATCHED= name others."""
-    given = os.environ.get(name.upper())
+    """A build of scripts/build-postgresql; STOCK=, PATCHED= and so on name others."""
+    variable = name.upper().replace('-', '_')
+    given = os.environ.get(variable)
     prefix = os.path.realpath(given or os.path.join(ROOT, 'build/pg/18', name))
-    remedy = (f'{name.upper()}={given} names no installation of PostgreSQL' if given else
-              f'run scripts/build-postgresql {name}, or name an installation with {name.upper()}=')
+    remedy = (f'{variable}={given} names no installation of PostgreSQL' if given else
+              f'run scripts/build-postgresql {name}, or name an installation with {variable}=')
     try:
         text = subprocess.run([os.path.join(prefix, 'bin/postgres'), '--version'], check=True,
                               stdout=subprocess.PIPE, text=True, **as_owner()).stdout
@@ -210,10 +211,10 @@ class Server(Process):
                                     f'{PATIENCE} s; see {self.log}')
             time.sleep(POLL)
 
-    def sql(self, query):
+    def sql(self, query, database='postgres'):
         """Run SQL; returns the rows as lists of strings."""
         text = run([self.build.program('psql'), '-X', '-At', '-F', '\t', '-v', 'ON_ERROR_STOP=1',
-                    '-h', self.socket_directory, '-c', query])
+                    '-h', self.socket_directory, '-d', database, '-c', query])
         return [line.split('\t') for line in text.splitlines()]
 
 

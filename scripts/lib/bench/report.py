@@ -43,6 +43,18 @@ def medians(runs, more=()):
     return result
 
 
+def medians_by(runs, group, measures):
+    """{value of group: {config: {measure: median}}} of raw runs."""
+    found = {}
+    for run in runs:
+        row = found.setdefault(run[group], {}).setdefault(run['config'], {})
+        for name in measures:
+            if run.get(name) is not None:
+                row.setdefault(name, []).append(run[name])
+    return {value: {config: {name: statistics.median(values) for name, values in row.items()}
+                    for config, row in rows.items()} for value, rows in found.items()}
+
+
 def ratios(middle):
     """{workload: {'a/b': redo time of a ÷ redo time of b}} of medians.
 

@@ -2,12 +2,15 @@
 
 pgbench -c 32 -j 4 -M prepared for a while over a cluster of some gigabytes, with
 a checkpoint every half a minute, with full-page images as they are, compressed,
-and without: how many transactions a second, how much WAL, and how long that
-takes to be replayed from a cold cache by the server that wrote it, over a copy
-made before the load.  Configurations take turns, round by round.
+and without: how many transactions a second, how much CPU time of the server and
+how much WAL for each, and how long that takes to be replayed from a cold cache by
+the server that wrote it, over a copy made before the load.  Configurations take
+turns, round by round.  How fast the disk is just then decides transactions a second;
+CPU time and WAL for each transaction hardly depend on it.
 """
 import os
 import re
+import resource
 import statistics
 from dataclasses import dataclass
 
@@ -86,6 +89,12 @@ def make_base(build, root, of, progress):
     return directory
 
 
+def children_cpu_seconds():
+    """CPU time of processes that we have waited for, and of those that they have."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def load(build, config, directory, place, of):
     """Let pgbench run and crash the server; returns what it did."""
     with postgres.Server(build, directory, {**LOAD, **config.settings}, place,
@@ -97,8 +106,10 @@ def load(build, config, directory, place, of):
         text = postgres.run([build.program('pgbench'), '-h', place, '-n', '-M', 'prepared',
                              '-c', str(CLIENTS), '-j', str(THREADS), '-T', str(of['seconds'])])
         end = server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+        before = children_cpu_seconds()
         server.stop('immediate')
     return {'tps': float(re.search(r'^tps = ([\d.]+)', text, re.MULTILINE)[1]),
+            'load_cpu_seconds': round(children_cpu_seconds() - before, 2),
             'transactions': int(re.search(r'actually processed: (\d+)', text)[1]),
             'wal_bytes': postgres.parse_lsn(end) - postgres.parse_lsn(start)}
 
@@ -118,6 +129,11 @@ def replay(build, directory, place):
             'replay_cpu_seconds': round(float(done[1]) + float(done[2]), 2)}
 
 
+def cpu_us(run):
+    """Microseconds of the server's CPU time for a transaction."""
+    return run['load_cpu_seconds'] / run['transactions'] * 1e6
+
+
 def run_once(build, config, base, place, of):
     """Load and replay of one configuration; returns what was measured."""
     directory = os.path.join(place, 'data')
@@ -130,6 +146,8 @@ def run_once(build, config, base, place, of):
     postgres.remove_tree(directory)
     run.update(replay(build, again, place))
     postgres.remove_tree(again)
+    run['cpu_us_per_transaction'] = round(cpu_us(run), 1)
+    run['wal_bytes_per_transaction'] = round(run['wal_bytes'] / run['transactions'], 1)
     run['replay_tps'] = round(run['transactions'] / max(0.01, run['replay_seconds']), 1)
     return run
 
@@ -144,6 +162,7 @@ def measure(builds, root, place, options, configs, runs, keep, progress):
         run = run_once(builds[config.build], config, base, place, of)
         keep({'round': number, 'config': config.name, **run})
         progress.say(f'round {number} {config.name}: {run["tps"]:.0f} tps, '
+                     f'{cpu_us(run):.0f} us of CPU time for each, '
                      f'{run["wal_bytes"] / 1e6:.0f} MB of WAL, replay '
                      f'{run["replay_seconds"]:.1f} s; {progress.left(done, len(wanted))}')
 
@@ -168,17 +187,18 @@ def markdown(result):
              f'{result["date"]}. pgbench -c {CLIENTS} -j {THREADS} -M prepared, scale '
              f'{result["scale"]}, {result["seconds"]} s, a checkpoint every '
              f'{LOAD["checkpoint_timeout"]}; medians of {result["rounds"]} rounds.', '',
-             '| full_page_writes | server | tps | WAL MB | WAL bytes/tx | replay s | replay tx/s '
-             '| startup CPU s |', '|' + '---|' * 8]
+             '| full_page_writes | server | tps | CPU us/tx | WAL MB | WAL bytes/tx | replay s '
+             '| replay tx/s | startup CPU s |', '|' + '---|' * 9]
     configs = {config.name: config for config in CONFIGS}
     for name, row in result['medians'].items():
         config = configs[name]
         what = config.images if config.compression == 'off' else f'on, {config.compression}'
-        lines.append(f'| {what} | {config.build} | {row["tps"]:.0f} | {row["wal_bytes"] / 1e6:.0f} '
-                     f'| {row["wal_bytes"] / row["transactions"]:.0f} '
+        lines.append(f'| {what} | {config.build} | {row["tps"]:.0f} '
+                     f'| {row["cpu_us_per_transaction"]:.0f} | {row["wal_bytes"] / 1e6:.0f} '
+                     f'| {row["wal_bytes_per_transaction"]:.0f} '
                      f'| {row["replay_seconds"]:.1f} | {row["replay_tps"]:.0f} '
                      f'| {row["replay_cpu_seconds"]:.1f} |')
-    lines += [f'| *{images} (2013)* | | {tps} | {size} | | {seconds} | {rate} | |'
+    lines += [f'| *{images} (2013)* | | {tps} | | {size} | | {seconds} | {rate} | |'
               for images, tps, size, seconds, rate in IN_2013]
     lines += ['', 'Replay is the time of redo of all that WAL, from a cold cache, over a copy made '
               'before the load. In 2013: scale 100, 900 s, a checkpoint every 5 minutes.', '']

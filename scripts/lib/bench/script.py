@@ -21,10 +21,11 @@ def work_root():
 
 
 @contextlib.contextmanager
-def work_place(root, name):
+def work_place(root, name, clear=lambda place: None):
     """A directory for copies below root, held by one script at a time.
 
-    It is empty at the start, and is gone at the end whatever the end is.
+    It is empty at the start, and is gone at the end whatever the end is.  What a
+    killed run may have left there beside files, clear(directory) takes away.
     """
     postgres.make_directory(root)
     place = os.path.join(root, name)
@@ -34,6 +35,7 @@ def work_place(root, name):
         except BlockingIOError:
             raise postgres.PostgresError(f'another run uses {place}; wait for it, or set '
                                          'REDOAHEAD_BENCH_DIR to another directory') from None
+        clear(place)
         postgres.remove_tree(place)
         postgres.make_directory(place)
         try:

@@ -100,8 +100,7 @@ def programs(builds, daemon):
     """Checksums of the programs that are measured: a result is of these alone."""
     libraries = postgres.run([builds['patched'].program('pg_config'), '--pkglibdir']).strip()
     paths = {'redoahead': daemon, 'extension': os.path.join(libraries, 'redoahead.so'),
-             'patched': builds['patched'].program('postgres'),
-             'stock': builds['stock'].program('postgres')}
+             **{name: build.program('postgres') for name, build in builds.items()}}
     found = {}
     for name, path in paths.items():
         with open(path, 'rb') as file:

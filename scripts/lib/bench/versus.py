@@ -6,6 +6,10 @@ MEASURES = (
     ('device_read_bytes', 'bytes read', '{:.0f}'),
     ('startup_cpu_seconds', 'startup CPU', '{:.2f}'),
     ('daemon_cpu_seconds', 'daemon CPU', '{:.2f}'),
+    ('vacuum_seconds', 'VACUUM s', '{:.3f}'),
+    ('vacuum_cpu_seconds', 'its CPU', '{:.3f}'),
+    ('tps', 'tps', '{:.0f}'),
+    ('disk_bytes', 'bytes on disk', '{:.0f}'),
 )
 
 # What two results should have in common: keys, and what it is called.
