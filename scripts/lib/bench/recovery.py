@@ -122,6 +122,7 @@ def with_accidents(progress, image, accidents, daemon, met):
 def watch_redo(server, progress):
     """Follow the log until redo is done; returns what it and /proc told."""
     pid = None                  # of the startup process
+    told = False                # was progress called?
     device_bytes = None         # that the startup process made devices read
     attached = False
     lsn = None
@@ -143,6 +144,8 @@ def watch_redo(server, progress):
             if done:
                 user, system, elapsed = (float(done[field]) for field in (2, 3, 4))
                 latest = host.process_device_bytes(source)
+                if not told:        # it was over at the first look
+                    progress(elapsed, lsn)
                 return {'attached': attached, 'redo_seconds': elapsed,
                         'startup_cpu_seconds': round(user + system, 2),
                         'startup_user_seconds': user, 'startup_system_seconds': system,
@@ -154,6 +157,7 @@ def watch_redo(server, progress):
             latest = host.process_device_bytes(pid)
             device_bytes = latest if latest is not None else device_bytes
             progress(time.monotonic() - start, lsn)
+            told = True
         time.sleep(postgres.POLL)
     raise RunRejected(f'no "redo done" in {server.log} after {postgres.PATIENCE} s')
 
