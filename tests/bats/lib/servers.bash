@@ -145,16 +145,23 @@ for path in sys.stdin.buffer.read().split(b"\0")[:-1]:
 }
 
 # Start a server, for once with other settings; with --no-wait, do not wait
-# until it takes connections.
+# until it takes connections, but until it holds the data directory.
 start_server() {			# [--no-wait] SERVER DATA [NAME=VALUE...]
-	local wait=-w server data
+	local wait=-w server data logged=0
 	[ "$1" != --no-wait ] || { wait=-W; shift; }
 	server=$1 data=$2
 	shift 2
+	[ ! -e "$data.log" ] || logged=$(wc -l <"$data.log")
 	# bats waits until nobody has its descriptor 3 any more.
 	(as_server_user "$server/bin/pg_ctl" -D "$data" -l "$data.log" $wait -t "$patience" \
 		-o "$(printf -- "-c %s " "unix_socket_directories=$data" "$@")" start >/dev/null 3>&-) ||
 		{ tail -n 5 "$data.log" >&2; return 1; }
+	[ $wait = -w ] || wait_until "the start of the server" has_begun "$data" "$logged"
+}
+
+# Is there a server, or did its log say since that there will be none?
+has_begun() {				# DATA LINES-OF-ITS-LOG-BEFORE
+	kill -0 "$(head -n 1 "$1/postmaster.pid")" || tail -n "+$(($2 + 1))" "$1.log" | grep -qE 'FATAL|shut down'
 }
 
 stop_server() {				# DATA [MODE]
