@@ -46,11 +46,23 @@ holds() {					# DATA EXPRESSION
 		{ echo "this does not hold: $2" >&2; cat "$1.stats" >&2; return 1; }
 }
 
-# Numbers of all BPF objects of a kind.
+# Numbers of BPF objects of a kind, but for those that processes of others hold.
 bpf_ids() {					# prog|link
-	bpftool -j "$1" show | python3 -c '
-import json, sys
-print(*sorted(each["id"] for each in json.load(sys.stdin)))'
+	python3 -c '
+import glob, json, re, subprocess, sys
+kind, *ours = sys.argv[1:]
+
+def all_there_are():
+    return {each["id"] for each in json.loads(subprocess.check_output(["bpftool", "-j", kind, "show"]))}
+
+found = all_there_are()
+for path in glob.glob("/proc/[0-9]*/fdinfo/*"):
+    if path.split("/")[2] not in ours:
+        try:
+            found -= set(map(int, re.findall(rf"^{kind}_id:\s*(\d+)$", open(path).read(), re.M)))
+        except OSError:     # it has gone
+            pass
+print(*sorted(found & all_there_are()))' "$1" $(processes_in "$CASE")
 }
 
 same_bpf() {				# prog|link NUMBERS: no others than these
