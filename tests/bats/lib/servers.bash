@@ -83,7 +83,8 @@ case_end() {
 			[ ! -e "$log" ] || { echo "--- ${log##*/}"; tail -n 25 "$log"; }
 		done
 	fi
-	left=$(processes_in "$CASE" | while read -r pid; do ps -o pid=,args= -p "$pid" || true; done
+	# A zombie has ended, and waits for a parent that is busy.
+	left=$(processes_in "$CASE" | while read -r pid; do is_gone "$pid" || ps -o pid=,args= -p "$pid" || true; done
 		find "$CASE" -type s)
 	kill_all_in "$CASE"
 	rm -rf "$CASE"
