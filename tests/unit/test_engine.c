@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "engine/engine.h"
+#include "engine/memory.h"
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
@@ -175,7 +176,8 @@ finish_and_account(uint64_t offered)
 	fake.allowed = MAX_REQUESTS;
 	assert_int_equal(engine__end(engine), 0);
 	assert_int_equal(counters->refs_taken, offered);
-	assert_int_equal(counters->refs_duplicate + counters->blocks_read + counters->blocks_stale +
+	assert_int_equal(counters->refs_duplicate + counters->blocks_read + counters->blocks_found +
+					 counters->blocks_stale +
 					 counters->blocks_abandoned + counters__failed(counters) +
 					 counters__invalid(counters), offered);
 	assert_int_equal(engine__in_flight(engine), 0);
@@ -455,6 +457,37 @@ where_nothing_tells_nothing_is_looked_for(void **state)
 	finish_and_account(2000);
 }
 
+/*
+ * Lost otherwise: memory, where it is short, for what the kernel reads ahead when it is
+ * asked for a page that it was about to reclaim.
+ */
+static void
+where_memory_is_short_what_is_there_is_not_asked_for(void **state)
+{
+	const unsigned window = 1 << 22;	/* 32 GB */
+
+	(void) state;
+	if (memory__available() / BLOCK_BYTES > window)
+		skip();
+	start(64, window);
+	run(1);						/* now memory is known */
+	for (unsigned i = 0; i < 200; i++)
+		fake.gone[i * 2] = i % 4 == 0;
+	for (uint32_t i = 0; i < 200; i++)
+		offer(i * 2, 1000 + i);		/* none joins another */
+	for (int i = 0; i < 20; i++)
+	{
+		fake.allowed = MAX_REQUESTS;
+		run(1);
+	}
+	assert_int_equal(fake.count, 50);
+	for (unsigned n = 0; n < fake.count; n++)
+		assert_true(fake.gone[fake.asked[n].block]);
+	assert_int_equal(engine__counters(engine)->blocks_read, 50);
+	assert_int_equal(engine__counters(engine)->blocks_found, 150);
+	finish_and_account(200);
+}
+
 int
 main(void)
 {
@@ -470,6 +503,7 @@ main(void)
 		cmocka_unit_test_teardown(what_is_evicted_is_read_again_before_redo_comes, stop),
 		cmocka_unit_test_teardown(few_blocks_are_looked_for_while_all_are_there, stop),
 		cmocka_unit_test_teardown(where_nothing_tells_nothing_is_looked_for, stop),
+		cmocka_unit_test_teardown(where_memory_is_short_what_is_there_is_not_asked_for, stop),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

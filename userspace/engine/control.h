@@ -106,6 +106,13 @@ struct control
 	struct control_change log[CONTROL_LOG]; /* the last ones; change n is at n % CONTROL_LOG */
 };
 
+/* Does memory bound how far to read ahead? */
+static inline bool
+control__is_short(const struct control *control)
+{
+	return control->fitting < control->max_window;
+}
+
 void		control__init(struct control *control, unsigned depth, unsigned max_depth,
 						  unsigned window, unsigned max_window, bool trials);
 void		control__begin(struct control *control, uint64_t now_us);

@@ -117,7 +117,7 @@ control_depth__max(const struct control *control)
 {
 	unsigned	depth = control->fitting / WINDOW_DEPTHS;
 
-	if (control->fitting == control->max_window || depth >= control->max_depth)
+	if (!control__is_short(control) || depth >= control->max_depth)
 		return control->max_depth;
 	if (depth >= SHORT_DEPTH)
 		return depth;

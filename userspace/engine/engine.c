@@ -116,12 +116,26 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 		engine->options.sink->set_depth(engine->reader.sink, engine->control.depth);
 }
 
-/* Ask for a run that a pool told last; false if it must wait. */
+/*
+ * Ask for a run that a pool told last; false if it must wait.
+ *
+ * Where memory is short, only if it is not there.  The kernel marks dirty pages that it
+ * wants to reclaim with the bit that elsewhere means that a reader will go on, so that
+ * to read one starts read-ahead of what nobody wants (PG_reclaim is PG_readahead; no
+ * advice to the file changes that).
+ */
 static bool
 ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 {
-	int			asked = reader__ask(&engine->reader, run);
+	int			asked;
 
+	if (control__is_short(&engine->control) && reader__finds(&engine->reader, run) > 0)
+	{
+		reader__found(&engine->reader, run);
+		engine->reader.counters.refs_duplicate += pool__take(pool, run, true);
+		return true;
+	}
+	asked = reader__ask(&engine->reader, run);
 	if (asked < 0)
 	{
 		engine->blocked = true;

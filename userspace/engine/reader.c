@@ -174,8 +174,8 @@ reader__misses(const struct reader *reader, const struct pool_run *run)
 }
 
 /*
- * Is a run still there, or on its way?  1 or 0; -ENOENT if it is known to be missing or
- * its file cannot be had now, another -errno if that cannot be told of any run.
+ * Is a run there, or on its way?  1 or 0; -ENOENT if it is known to be missing or its
+ * file cannot be had now, another -errno if that cannot be told of any run.
  */
 int
 reader__finds(struct reader *reader, const struct pool_run *run)
@@ -192,8 +192,15 @@ reader__finds(struct reader *reader, const struct pool_run *run)
 	found = reader->ops->finds(file->fd, (uint64_t) run->block * block_size,
 							   run->blocks * block_size);
 	fdcache__unpin(file);
-	reader->counters.blocks_rechecked += run->blocks;
 	return found == -ENOENT ? -EIO : found;
+}
+
+/* Count a run that was there before it was asked for. */
+void
+reader__found(struct reader *reader, const struct pool_run *run)
+{
+	reader->counters.blocks_found += run->blocks;
+	reader__trace(reader, run, 0, run->blocks, "found", 0);
 }
 
 /*

@@ -42,6 +42,7 @@ void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);
 unsigned	reader__weight(const struct pool_run *run);
 bool		reader__misses(const struct reader *reader, const struct pool_run *run);
+void		reader__found(struct reader *reader, const struct pool_run *run);
 int			reader__finds(struct reader *reader, const struct pool_run *run);
 int			reader__ask(struct reader *reader, const struct pool_run *run);
 int			reader__reap(struct reader *reader, unsigned want, unsigned wait_us);

@@ -83,6 +83,7 @@ recheck__next(struct recheck *recheck, struct pool *pool, struct reader *reader,
 		there = reader__finds(reader, &recheck->run);
 		if (there >= 0)
 		{
+			reader->counters.blocks_rechecked += recheck->run.blocks;
 			judge(recheck, pool, there > 0);
 			recheck->gone = there == 0;
 		}

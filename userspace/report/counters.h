@@ -59,6 +59,7 @@ struct counters
 	uint64_t	blocks_requested;	/* blocks in all requests issued */
 	uint64_t	blocks_read;	/* blocks brought into the page cache */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not brought in, by reason */
+	uint64_t	blocks_found;	/* blocks that were there, and not asked for, where memory is short */
 	uint64_t	blocks_rechecked;	/* blocks looked for once more when redo was near */
 	uint64_t	blocks_reread;	/* of those, gone and read again; not in blocks_read */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */

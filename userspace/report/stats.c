@@ -31,6 +31,7 @@ static const struct
 	{"requests_joined", offsetof(struct counters, requests_joined)},
 	{"blocks_requested", offsetof(struct counters, blocks_requested)},
 	{"blocks_read", offsetof(struct counters, blocks_read)},
+	{"blocks_found", offsetof(struct counters, blocks_found)},
 	{"blocks_rechecked", offsetof(struct counters, blocks_rechecked)},
 	{"blocks_reread", offsetof(struct counters, blocks_reread)},
 	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
