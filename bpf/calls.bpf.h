@@ -1,6 +1,6 @@
 /*
  * calls.bpf.h
- *		The read calls of the startup process, and how long each took.
+ *		The read calls of the startup process, by the system calls that it makes.
  *
  * A call that slept waited for something: for a block that is not there, or
  * for one that is being read.  The kernel counts a process's sleeps anyway,
@@ -121,12 +121,28 @@ call_closes(__u64 fd)
 	return 0;
 }
 
+/* Note what a call that reads wants. */
+static __always_inline void
+note_arguments(__s64 number, const struct arguments *arguments)
+{
+	__u64		bytes = number == nr_pread64 ? arguments->bytes : bytes_of_parts(arguments);
+
+	current_call.pid = bpf_get_current_pid_tgid();
+	current_call.call = CALL_READ;
+	current_call.fd = arguments->fd;
+	current_call.offset = arguments->offset;
+	current_call.bytes = bytes;
+	current_call.missed = 0;
+	current_call.block = arguments->offset >> block_shift;
+	current_call.blocks = ((arguments->offset + bytes - 1) >> block_shift) -
+		(arguments->offset >> block_shift) + 1;
+}
+
 /* A system call that may count begins. */
 static __always_inline int
 call_begins(__s64 number, const struct arguments *arguments)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64		bytes;
 
 	if (number == nr_close)
 		return call_closes(arguments->fd);
@@ -134,12 +150,7 @@ call_begins(__s64 number, const struct arguments *arguments)
 	current_call.pid = bpf_get_current_pid_tgid();
 	if (current_call.call != CALL_READ)
 		return 0;
-	current_call.fd = arguments->fd;
-	current_call.missed = 0;
-	bytes = number == nr_pread64 ? arguments->bytes : bytes_of_parts(arguments);
-	current_call.block = arguments->offset >> block_shift;
-	current_call.blocks = ((arguments->offset + bytes - 1) >> block_shift) -
-		(arguments->offset >> block_shift) + 1;
+	note_arguments(number, arguments);
 	current_call.sleeps = task->nvcsw;
 	current_call.begin_ns = bpf_ktime_get_ns();
 	return 0;
@@ -167,7 +178,8 @@ call_ends(__s64 result)
 	slept = task->nvcsw != current_call.sleeps;
 	if (counts_only)
 	{
-		count_read(file, &current_call, result, slept, now_ns - current_call.begin_ns);
+		count_read(file, current_call.block, current_call.missed, result, slept,
+				   now_ns - current_call.begin_ns);
 		return 0;
 	}
 	event = reserve_event(sizeof(*event));

@@ -162,16 +162,15 @@ count_block(__u32 file, __u32 block, bool missed, bool slept)
 
 /* A call of the startup process has read so many bytes. */
 static __always_inline void
-count_read(__u32 file, const struct current_call *call, __u64 bytes, bool slept, __u64 ns)
+count_read(__u32 file, __u32 block, __u64 missed, __u64 bytes, bool slept, __u64 ns)
 {
 	__u32		blocks = (bytes + (1ULL << block_shift) - 1) >> block_shift;
 
 	if (file == NOT_COUNTED)
 		return;
 	for (__u32 i = 0; i < TRACE_READ_BLOCKS && i < blocks; i++)
-		count_block(file, call->block + i, (call->missed >> i & 1) != 0,
-					slept && call->missed == 0);
-	if (slept || call->missed != 0)
+		count_block(file, block + i, (missed >> i & 1) != 0, slept && missed == 0);
+	if (slept || missed != 0)
 		counts.waited_ns += ns;
 }
 

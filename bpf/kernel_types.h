@@ -50,6 +50,17 @@ enum pageflags___ra
 	PG_head___ra = 6
 };
 
+/* What a process has read and written so far; not in every configuration. */
+struct task_io_accounting___ra
+{
+	u64			syscr;
+};
+
+struct task_struct___ra
+{
+	struct task_io_accounting___ra ioac;
+};
+
 struct gendisk___ra
 {
 	int			major;

@@ -97,15 +97,16 @@ static __always_inline void
 tell_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
 {
 	struct trace_pages *event = reserve_event(sizeof(*event));
+	__u32		blocks = blocks_of(piece);
 
 	if (event == NULL)
 		return;
 	event->type = type;
 	event->who = who;
-	event->reserved = 0;
+	event->blocks = blocks < 0xffff ? blocks : 0xffff;
 	event->file = file;
 	event->block = first_block(piece);
-	event->blocks = blocks_of(piece);
+	event->pid = bpf_get_current_pid_tgid();
 	submit_event(event);
 }
 
@@ -138,13 +139,16 @@ note_missed(const struct inode *inode, __u32 block, __u32 blocks, bool note)
 static __always_inline void
 startup_inserted(const struct piece *piece, const struct trace_file_key *key)
 {
+	enum call	call = present_call();
 	__u8		who = TRACE_WHO_SERVER;
 	__u32		file;
 
-	if (current_call.pid == 0)
+	if (call == CALL_NONE)
 		return;
-	if (current_call.call == CALL_READ)
+	if (call == CALL_READ)
 	{
+		if (calls_by_pages)
+			note_wait();
 		if (note_missed(piece->inode, first_block(piece), blocks_of(piece), !miss_by_readahead))
 			return;
 		who = TRACE_WHO_READAHEAD;
@@ -209,6 +213,8 @@ deleted(const void *folio, const bool trusted)
 		return 0;
 	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
 		who = TRACE_WHO_STARTUP;
+	if (calls_by_pages && who == TRACE_WHO_STARTUP)
+		tell_last_read();		/* the read came before it */
 	if (counts_only)
 	{
 		count_removed(number_of_inode(piece.inode, trusted), first_block(&piece),
@@ -234,8 +240,10 @@ missed(const struct inode *inode, __u64 index, __u64 pages)
 {
 	struct piece piece = {.inode = inode,.index = index,.pages = pages};
 
-	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || current_call.call != CALL_READ)
+	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || present_call() != CALL_READ)
 		return 0;
+	if (calls_by_pages)
+		note_wait();
 	note_missed(inode, first_block(&piece), blocks_of(&piece), true);
 	return 0;
 }

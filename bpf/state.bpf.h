@@ -27,6 +27,7 @@ const volatile __s64 nr_preadv = -1;
 const volatile __s64 nr_preadv2 = -1;
 const volatile __s64 nr_fadvise64 = -1;
 const volatile __s64 nr_close = -1;
+const volatile bool calls_by_pages = false;	/* calls are told by the pages that they get */
 const volatile bool miss_by_readahead = false;	/* page_cache_sync_ra tells of misses */
 const volatile bool counts_only = false;	/* no events, only struct trace_counts */
 const volatile __u32 ahead_slots = 2;	/* of the map ahead; a power of two */
@@ -46,13 +47,16 @@ __u64		lost_files = 0;
 
 static __u32 last_file = 0;		/* number that the newest file got */
 
-/* The call that the startup process is in. */
+/* The call that the startup process is in; by pages, also the last one that it was in. */
 struct current_call
 {
-	__u64		begin_ns;		/* when it began, ns */
-	__u64		sleeps;			/* voluntary context switches until then */
+	__u64		begin_ns;		/* when it began, ns; by pages, when it began to wait, or 0 */
+	__u64		sleeps;			/* voluntary context switches until then; by pages, in it */
 	__u64		missed;			/* bit n: block + n was put in by the call */
 	__u64		fd;				/* descriptor that is read */
+	__u64		offset;			/* where in the file */
+	__u64		bytes;			/* asked for */
+	__u64		reads;			/* by pages: read calls that the process had made before */
 	__u32		pid;			/* of the process, 0: in no call that counts */
 	__u32		call;			/* enum call */
 	__u32		block;			/* first block */

@@ -23,6 +23,7 @@
 #include "record.bpf.h"
 #include "count.bpf.h"
 #include "calls.bpf.h"
+#include "gets.bpf.h"
 #include "pages.bpf.h"
 #include "device.bpf.h"
 
@@ -65,6 +66,23 @@ miss_btf(__u64 *ctx)
 	return missed((const struct inode *) ctx[0], ctx[1], ctx[3]);
 }
 
+SEC("tp_btf/mm_filemap_get_pages")
+int
+get_pages_btf(__u64 *ctx)
+{
+	return got_pages((const struct address_space *) ctx[0]);
+}
+
+/* ---------- the scheduler ---------- */
+
+SEC("tp_btf/sched_switch")
+int
+switch_btf(__u64 *ctx)
+{
+	/* Preempted, or ready to go on, it does not wait. */
+	return (bool) ctx[0] || (__u32) ctx[3] == 0 ? 0 : goes_to_sleep();
+}
+
 /* ---------- system calls ---------- */
 
 static __always_inline bool
@@ -84,22 +102,11 @@ SEC("tp_btf/sys_enter")
 int
 enter_btf(__u64 *ctx)
 {
-	struct pt_regs *regs = (struct pt_regs *) ctx[0];
 	struct arguments arguments;
 
 	if (!is_of_interest((__s64) ctx[1]))
 		return 0;
-#if defined(__TARGET_ARCH_x86)
-	arguments.fd = PT_REGS_PARM1_SYSCALL(regs);
-	arguments.buffer = PT_REGS_PARM2_SYSCALL(regs);
-	arguments.bytes = PT_REGS_PARM3_SYSCALL(regs);
-	arguments.offset = PT_REGS_PARM4_SYSCALL(regs);
-#else
-	arguments.fd = PT_REGS_PARM1_CORE_SYSCALL(regs);
-	arguments.buffer = PT_REGS_PARM2_CORE_SYSCALL(regs);
-	arguments.bytes = PT_REGS_PARM3_CORE_SYSCALL(regs);
-	arguments.offset = PT_REGS_PARM4_CORE_SYSCALL(regs);
-#endif
+	read_arguments(&arguments, (struct pt_regs *) ctx[0]);
 	return call_begins((__s64) ctx[1], &arguments);
 }
 

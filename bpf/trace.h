@@ -80,8 +80,8 @@ struct trace_read
 	__u32		pid;			/* of the process */
 	__u32		reserved2;		/* 0 */
 	__u64		missed;			/* bit n: block + n was not in the page cache */
-	__u64		at_ns;			/* CLOCK_MONOTONIC at the end of the call, ns */
-	__u64		wait_ns;		/* how long the call took, ns */
+	__u64		at_ns;			/* CLOCK_MONOTONIC at the end of the call, ns; may be coarse */
+	__u64		wait_ns;		/* how long the call took, ns; 0: nobody looked */
 	__u64		lsn;			/* start of the record being redone */
 };
 
@@ -90,10 +90,10 @@ struct trace_pages
 {
 	__u8		type;			/* TRACE_EVENT_INSERT or TRACE_EVENT_DELETE */
 	__u8		who;			/* enum trace_who */
-	__u16		reserved;		/* 0 */
+	__u16		blocks;			/* how many */
 	__u32		file;			/* number of the file */
 	__u32		block;			/* first block in the file */
-	__u32		blocks;			/* how many */
+	__u32		pid;			/* of the process that did it */
 };
 
 _Static_assert(sizeof(struct trace_file_key) == 16, "trace_file_key layout");

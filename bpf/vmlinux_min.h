@@ -73,6 +73,7 @@ struct pt_regs
 	unsigned long dx;
 	unsigned long si;
 	unsigned long di;
+	unsigned long orig_ax;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs
@@ -87,6 +88,7 @@ struct pt_regs
 {
 	__u64		regs[31];
 	__u64		orig_x0;
+	__s32		syscallno;
 };
 #else
 #error "bpf/vmlinux_min.h does not know this architecture; build where the kernel has BTF"
@@ -111,6 +113,7 @@ struct inode
 {
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	__s64		i_size;
 	struct hlist_head i_dentry;
 	__u32		i_generation;
 };

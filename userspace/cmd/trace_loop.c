@@ -57,7 +57,7 @@ fetch(struct tracer *tracer)
 		references__take(&tracer->references, handle_reference, tracer);
 	tracer->classify.now_ns = clock__now_us() * 1000;
 	tracer->classify.failed += references__take_failed(&tracer->references);
-	(void) probe__consume(tracer->probe);
+	probe__consume(tracer->probe);
 	if (references__replay_lsn(&tracer->references) > tracer->now.replay_lsn)
 		tracer->now.replay_lsn = references__replay_lsn(&tracer->references);
 }

@@ -97,14 +97,22 @@ tracer__look_for_daemons(struct tracer *tracer, uint64_t now_us)
 		tracer->classify.engine = CLASSIFY_ENGINE_DOWN;
 }
 
-/* Detach the probes; what they saw was of a start without a recovery. */
+/* Follow nobody, and forget what was seen: it was of a start without a recovery. */
+static void
+forget(struct tracer *tracer)
+{
+	probe__follow(tracer->probe, 0);
+	tracer->waiting = true;
+	probe__consume(tracer->probe);
+	tracer->waiting = false;
+}
+
+/* Detach the probes. */
 static void
 rest(struct tracer *tracer)
 {
 	probe__detach(tracer->probe);
-	tracer->waiting = true;
-	(void) probe__consume(tracer->probe);
-	tracer->waiting = false;
+	forget(tracer);
 }
 
 /* Attach the probes, if they are not. */
@@ -122,6 +130,8 @@ meet_server(struct tracer *tracer, pid_t postmaster)
 
 	if (err < 0)
 		return err;
+	/* A server that was there before may have gone again without a recovery. */
+	forget(tracer);
 	probe__await(tracer->probe, postmaster);
 	tracer->attached_us = clock__now_us();
 	probe__devices(tracer->probe, &tracer->devices);

@@ -7,6 +7,7 @@
  * that knows the ways.  bpf/README.md names the kernels that brought them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static const struct point points[ATTACH_POINT_COUNT] = {
 			{"none", {NULL}},
 	}},
 	[ATTACH_CALLS] = {"calls", {
+			{"get_pages", {"get_pages_btf", "switch_btf"}},
 			{"tp_btf", {"enter_btf", "exit_btf"}},
 			{"raw_tp", {"enter_raw", "exit_raw"}},
 	}},
@@ -232,6 +234,7 @@ load(struct attach *attach, int only)
 	programs->rodata->nr_preadv2 = SYS_preadv2;
 	programs->rodata->nr_fadvise64 = SYS_fadvise64;
 	programs->rodata->nr_close = SYS_close;
+	programs->rodata->calls_by_pages = is_chosen(attach, "get_pages_btf", -1);
 	programs->rodata->miss_by_readahead =
 		strcmp(attach__way(attach, ATTACH_MISSES), "sync_ra") == 0;
 	programs->rodata->counts_only = attach->settings.ahead_slots > 0;
@@ -383,6 +386,31 @@ attach__attach(struct attach *attach, char reason[ATTACH_REASON])
 	return 0;
 }
 
+/*
+ * Do the calls that are told by their pages include those that read this cluster?  Not
+ * where its file system keeps pages in its own way.  The programs are attached.
+ */
+static bool
+calls_are_seen(struct attach *attach)
+{
+	struct trace_bpf *programs = attach->programs;
+	char		byte;
+	bool		seen;
+	int			fd;
+
+	if (strcmp(attach__way(attach, ATTACH_CALLS), "get_pages") != 0)
+		return true;
+	fd = openat(attach->settings.dirfd, "PG_VERSION", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;			/* it will be missed soon enough */
+	programs->bss->startup_tgid = (__u32) getpid();
+	seen = pread(fd, &byte, 1, 0) != 1 || programs->bss->last_read.type != 0;
+	programs->bss->startup_tgid = 0;
+	programs->bss->last_read.type = 0;
+	close(fd);
+	return seen;
+}
+
 /* Attach once more what was attached before; the programs and their maps stay as they are. */
 int
 attach__again(struct attach *attach)
@@ -434,6 +462,17 @@ attach__open(struct attach **result, const struct attach_choice *forced,
 	err = load_best(attach, reason);
 	if (err == 0)
 		err = attach__attach(attach, reason);
+	if (err == 0 && !calls_are_seen(attach))
+	{
+		err = -EOPNOTSUPP;
+		if (refuse(attach, ATTACH_CALLS, err, reason))
+		{
+			unload(attach);
+			err = load_best(attach, reason);
+			if (err == 0)
+				err = attach__attach(attach, reason);
+		}
+	}
 	if (err < 0)
 	{
 		/* Only this does not tell why. */

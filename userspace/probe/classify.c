@@ -162,7 +162,8 @@ handle_read(struct classify *classify, const struct trace_read *event)
 	tally->calls[worst]++;
 	tally->bytes += event->bytes;
 	tally->wait_ns[worst] += event->wait_ns;
-	tally->wait_slots[worst][tally__slot(event->wait_ns)]++;
+	if (event->wait_ns != 0)
+		tally->wait_slots[worst][tally__slot(event->wait_ns)]++;
 	rmgr_row(classify, event)->wait_ns += event->wait_ns;
 	moment->wait_ns += event->wait_ns;
 	row = tally__row(tally, files__row(classify->files, file));
@@ -180,6 +181,9 @@ handle_insert(struct classify *classify, const struct trace_pages *event)
 	struct tally *tally = classify->tally;
 
 	if (file == FILES_NONE || is_wal(classify, file) || event->who >= TALLY_PREFETCHERS)
+		return;
+	/* Before it was known, other children of the postmaster were followed, too. */
+	if (event->who != TRACE_WHO_DAEMON && (pid_t) event->pid != classify->startup)
 		return;
 	for (uint32_t i = 0; i < event->blocks; i++)
 	{

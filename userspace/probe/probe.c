@@ -27,6 +27,7 @@ struct probe
 	void	   *context;		/* what it is told with them */
 	bool		attached;		/* do the programs run? */
 	bool		record_known;	/* the process tells what it redoes */
+	uint64_t	lost_events;	/* before anybody was waited for or followed */
 	dev_t		disks[TRACE_DISKS];	/* below the data directory */
 };
 
@@ -139,6 +140,7 @@ probe__await(struct probe *probe, pid_t postmaster)
 	programs->bss->startup_tgid = 0;
 	programs->bss->error_context_address = 0;
 	programs->bss->postmaster_tgid = (__u32) postmaster;
+	probe->lost_events = programs->bss->lost_events;
 }
 
 /* Follow a startup process; 0: none any more. */
@@ -174,11 +176,22 @@ probe__follow_daemons(struct probe *probe, const pid_t *daemons, unsigned count)
 		programs->bss->daemon_tgid[i] = i < count ? (__u32) daemons[i] : 0;
 }
 
-/* Tell the handler of all events that are there; returns how many. */
-int
+/* Tell the handler of all events that are there. */
+void
 probe__consume(struct probe *probe)
 {
-	return probe->ring == NULL ? 0 : ring_buffer__consume(probe->ring);
+	struct trace_read *last = &programs_of(probe)->bss->last_read;
+
+	if (probe->ring != NULL)
+		(void) ring_buffer__consume(probe->ring);
+	/* The last call is told when the next one begins; now there will be none. */
+	if (!probe->attached && last->type != 0)
+	{
+		struct trace_read event = *last;
+
+		last->type = 0;
+		probe->handler(probe->context, &event, sizeof(event));
+	}
 }
 
 /* What the devices have done so far. */
@@ -189,11 +202,11 @@ probe__devices(const struct probe *probe, struct probe_devices *devices)
 	devices->writes = programs_of(probe)->bss->device_writes;
 }
 
-/* Events that did not fit into the ring buffer. */
+/* Events of those who are followed that did not fit into the ring buffer. */
 uint64_t
 probe__lost_events(const struct probe *probe)
 {
-	return programs_of(probe)->bss->lost_events;
+	return programs_of(probe)->bss->lost_events - probe->lost_events;
 }
 
 /* Files that could not be told apart any more. */

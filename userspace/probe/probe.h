@@ -37,7 +37,7 @@ bool		probe__is_attached(const struct probe *probe);
 void		probe__await(struct probe *probe, pid_t postmaster);
 void		probe__follow(struct probe *probe, pid_t startup);
 void		probe__follow_daemons(struct probe *probe, const pid_t *daemons, unsigned count);
-int			probe__consume(struct probe *probe);
+void		probe__consume(struct probe *probe);
 void		probe__devices(const struct probe *probe, struct probe_devices *devices);
 uint64_t	probe__lost_events(const struct probe *probe);
 uint64_t	probe__lost_files(const struct probe *probe);
