@@ -168,6 +168,7 @@ begin_last_read(const struct inode *inode)
 	last_read.block = current_call.block;
 	last_read.bytes = current_call.bytes < size ? current_call.bytes : size;
 	last_read.pid = current_call.pid;
+	last_read.at_ns = 0;
 	last_read.wait_ns = 0;
 	last_read.lsn = 0;
 	if (!counts_only)
@@ -187,9 +188,8 @@ got_pages(const struct address_space *mapping)
 	last_read.missed = current_call.missed;
 	if (current_call.sleeps != 0)
 		last_read.flags |= TRACE_READ_SLEPT;
-	if (current_call.begin_ns == 0)
-		last_read.at_ns = bpf_ktime_get_coarse_ns();
-	else
+	/* To look at the clock for each block would cost more than that is worth. */
+	if (current_call.begin_ns != 0)
 	{
 		last_read.at_ns = bpf_ktime_get_ns();
 		last_read.wait_ns = last_read.at_ns - current_call.begin_ns;

@@ -80,7 +80,7 @@ struct trace_read
 	__u32		pid;			/* of the process */
 	__u32		reserved2;		/* 0 */
 	__u64		missed;			/* bit n: block + n was not in the page cache */
-	__u64		at_ns;			/* CLOCK_MONOTONIC at the end of the call, ns; may be coarse */
+	__u64		at_ns;			/* CLOCK_MONOTONIC at the end of the call, ns; 0: not known */
 	__u64		wait_ns;		/* how long the call took, ns; 0: nobody looked */
 	__u64		lsn;			/* start of the record being redone */
 };

@@ -147,7 +147,7 @@ handle_read(struct classify *classify, const struct trace_read *event)
 		read_wal(classify, event);
 		return;
 	}
-	moment = tally__moment(tally, event->at_ns);
+	moment = tally__moment(tally, event->at_ns != 0 ? event->at_ns : classify->now_ns);
 	for (uint32_t i = 0; i < blocks; i++)
 	{
 		bool		missed = i < TRACE_READ_BLOCKS && (event->missed >> i & 1) != 0;
