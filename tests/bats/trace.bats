@@ -413,11 +413,13 @@ forced() {					# POINT=WAY,...
 	path=$(sql "$DATA" -c "SELECT pg_relation_filepath('idle')")
 	stop_server "$DATA"
 	evict "$DATA"
-	start_trace "$DATA" --json
+	start_trace "$DATA" --json --verbose
 	rm "$DATA.log"
-	start_server "$STOCK" "$DATA"
+	start_server --no-wait "$STOCK" "$DATA"
 	# It has met the server, and shall have no time to forget it.
+	wait_until 'the trace to meet the server' grep -q 'following all children' "$DATA.trace.log"
 	kill -STOP "$TRACE"
+	wait_until 'the server' is_ready "$DATA"
 	sql "$DATA" -c 'SELECT count(*) FROM idle' -c 'UPDATE pgbench_accounts SET abalance = 1' \
 		-c 'SELECT pg_switch_wal()' -c 'SELECT pg_switch_wal()'
 	stop_server "$DATA" immediate
@@ -429,7 +431,9 @@ forced() {					# POINT=WAY,...
 	feed_rest "$DATA"
 	end_trace "$DATA"
 	adds_up "$DATA"
+	# Recovery finds all that it needs in the page cache.
 	holds "$DATA" "not [x for x in r['relations'] if x['path'] == '$path']"
+	holds "$DATA" 'sum(x["prefetched"] for x in r["sources"]) < 1000'
 	stop_server "$DATA"
 }
 

@@ -81,6 +81,48 @@ processes__postmaster(const struct cluster *cluster)
 	return pid > 0 && works_there((pid_t) pid, cluster) ? (pid_t) pid : 0;
 }
 
+/* How to reach the server that runs on the cluster; -ENOENT if none does that has a socket. */
+int
+processes__server(const struct cluster *cluster, struct processes_server *server)
+{
+	pid_t		postmaster = processes__postmaster(cluster);
+	char		path[64];
+	char		text[8192];
+	char	   *lines[8] = {text};
+	char	   *slash;
+	ssize_t		n;
+
+	/* Its number, its directory, when it began, port, socket's directory, address, key, state. */
+	if (postmaster == 0 ||
+		read_text(cluster->dirfd, "postmaster.pid", text, sizeof(text)) == 0)
+		return -ENOENT;
+	for (int i = 1; i < 8; i++)
+	{
+		lines[i] = strchr(lines[i - 1], '\n');
+		if (lines[i] == NULL)
+			return -ENOENT;
+		*lines[i]++ = '\0';
+	}
+	if (lines[4][0] == '\0')
+		return -ENOENT;
+	server->ready = strncmp(lines[7], "ready", 5) == 0;
+	server->port = (int) strtol(lines[3], NULL, 10);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int) postmaster);
+	n = readlink(path, server->psql, sizeof(server->psql) - sizeof("psql"));
+	if (n < 0)
+		return -errno;
+	server->psql[n] = '\0';
+	slash = strrchr(server->psql, '/');
+	if (slash == NULL)
+		return -ENOENT;
+	memcpy(slash + 1, "psql", sizeof("psql"));
+	/* It is told as it was set, which may be from the data directory on. */
+	n = snprintf(server->socket_directory, sizeof(server->socket_directory), "%s%s%s",
+				 strchr("/@", lines[4][0]) ? "" : cluster->path,
+				 strchr("/@", lines[4][0]) ? "" : "/", lines[4]);
+	return n < (ssize_t) sizeof(server->socket_directory) ? 0 : -ENAMETOOLONG;
+}
+
 /* A field of /proc/PID/stat behind the name of the program; field 3 is the first. */
 static bool
 read_stat(pid_t pid, int field, unsigned long long *value)

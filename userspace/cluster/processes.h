@@ -11,10 +11,20 @@
 
 #include "cluster/cluster.h"
 
+/* How to reach a server. */
+struct processes_server
+{
+	bool		ready;			/* it takes connections */
+	int			port;			/* number that is part of the socket's name */
+	char		socket_directory[PATH_MAX]; /* where its socket is, absolute */
+	char		psql[PATH_MAX]; /* the program that belongs to it */
+};
+
 pid_t		processes__postmaster(const struct cluster *cluster);
 pid_t		processes__startup(pid_t postmaster);
 unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
 							   bool *refused);
+int			processes__server(const struct cluster *cluster, struct processes_server *server);
 int			processes__age_us(pid_t pid, uint64_t *age_us);
 
 #endif							/* REDOAHEAD_CLUSTER_PROCESSES_H */

@@ -27,6 +27,7 @@ struct trace_arguments
 	uint64_t	count;			/* reports until we stop, 0: no limit */
 	uint32_t	buffer;			/* ring buffer, bytes */
 	bool		json;			/* JSON, not text */
+	bool		names;			/* look up names of relations */
 	struct attach_choice attach;	/* how to attach */
 };
 
@@ -37,7 +38,8 @@ enum
 	OPTION_JSON,
 	OPTION_OUTPUT,
 	OPTION_ATTACH,
-	OPTION_BUFFER
+	OPTION_BUFFER,
+	OPTION_NAMES
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +53,10 @@ static const struct argp_option options[] = {
 	"how to observe something, or fail (default: the best way that works)", 0},
 	{"buffer", OPTION_BUFFER, "BYTES", 0,
 		"ring buffer for events, a power of two from 4096 to 1073741824 (default: 16777216)",
+	0},
+	{"names", OPTION_NAMES, "auto|off", 0,
+		"in the last report, ask a server that takes connections for names of relations "
+		"(default: auto)",
 	0},
 	{"verbose", 'v', NULL, 0, "log more", 0},
 	{0}
@@ -108,6 +114,11 @@ parse_option(int key, char *value, struct argp_state *state)
 			if ((arguments->buffer & (arguments->buffer - 1)) != 0)
 				argp_error(state, "--buffer=%s: not a power of two", value);
 			break;
+		case OPTION_NAMES:
+			arguments->names = strcmp(value, "auto") == 0;
+			if (!arguments->names && strcmp(value, "off") != 0)
+				argp_error(state, "--names=%s: neither \"auto\" nor \"off\"", value);
+			break;
 		case ARGP_KEY_END:
 			if (arguments->count > 0 && arguments->interval == 0)
 				argp_error(state, "--count needs --interval");
@@ -144,7 +155,7 @@ static const struct argp parser = {
 int
 cmd__trace(int argc, char **argv)
 {
-	struct trace_arguments arguments = {.buffer = DEFAULT_BUFFER};
+	struct trace_arguments arguments = {.buffer = DEFAULT_BUFFER,.names = true};
 	struct trace_config config;
 	struct cluster cluster;
 	FILE	   *output = stdout;
@@ -171,6 +182,7 @@ cmd__trace(int argc, char **argv)
 		.interval_us = (uint64_t) (arguments.interval * 1e6),
 		.count = arguments.count,
 		.json = arguments.json,
+		.names = arguments.names,
 		.output = output,
 	};
 	err = trace_loop__run(&config);

@@ -20,6 +20,7 @@ struct trace_config
 	uint64_t	interval_us;	/* time between reports, us; 0: one at the end */
 	uint64_t	count;			/* reports until we stop, 0: no limit */
 	bool		json;			/* JSON, not text */
+	bool		names;			/* look up names of relations */
 	FILE	   *output;			/* where reports go */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/tracer.h"
+#include "probe/names.h"
 #include "probe/rows.h"
 #include "report/clock.h"
 #include "report/log.h"
@@ -76,6 +77,9 @@ tracer__report(struct tracer *tracer, const struct tally *tally, bool interval,
 		findings.ways[ATTACH_REFERENCES] = "none";
 	rows = rows__make(tracer->files, tally, config->cluster->dirfd, &findings.row_count);
 	findings.rows = rows;
+	if (config->names && !interval && outcome != FINDINGS_INTERRUPTED && findings.row_count > 0)
+		names__find(config->cluster, rows, findings.row_count, outcome == FINDINGS_COMPLETED,
+					tracer->signal_fd);
 	err = config->json ? findings__json(&findings, config->output) :
 		findings__text(&findings, config->output);
 	free(rows);

@@ -136,6 +136,8 @@ meet_server(struct tracer *tracer, pid_t postmaster)
 	tracer->attached_us = clock__now_us();
 	probe__devices(tracer->probe, &tracer->devices);
 	tracer__look_for_daemons(tracer, tracer->attached_us);
+	log_debug("following all children of the server (PID %d) until its startup process is known",
+			  (int) postmaster);
 	return 0;
 }
 

@@ -18,6 +18,10 @@
 #define FINDINGS_POINTS		8
 #define FINDINGS_DAEMONS	8
 
+/* Room for the name of a relation, with its schema and quoted, and for that of a database. */
+#define FINDINGS_NAME_BYTES	264
+#define FINDINGS_DATABASE_BYTES	64
+
 /* How it ended. */
 enum findings_outcome
 {
@@ -42,6 +46,8 @@ struct findings_row
 	struct relpath_key key;		/* what it is; the segment means nothing */
 	char		path[RELPATH_BYTES];	/* of its first segment; of an SLRU its directory */
 	bool		dropped;		/* it is gone */
+	char		name[FINDINGS_NAME_BYTES];	/* of the relation, "" if not known */
+	char		database[FINDINGS_DATABASE_BYTES];	/* that it is in, "" for a shared one */
 	struct tally_row counts;	/* what became of its blocks */
 };
 

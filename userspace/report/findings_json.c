@@ -286,6 +286,10 @@ relation_object(const struct findings_row *row)
 		add_count(object, "database", row->key.db);
 		add_count(object, "relfilenumber", row->key.rel);
 	}
+	json_object_object_add(object, "name",
+						   row->name[0] == '\0' ? NULL : json_object_new_string(row->name));
+	json_object_object_add(object, "database_name", row->database[0] == '\0' ? NULL :
+						   json_object_new_string(row->database));
 	add_text(object, "fork", slru ? "" : relpath__fork_name(row->key.fork));
 	add_flag(object, "dropped", row->dropped);
 	add_row(object, &row->counts);

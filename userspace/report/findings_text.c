@@ -231,18 +231,52 @@ print_row(FILE *file, const char *name, const struct tally_row *row)
 			time_text(row->wait_ns, 9, b[3]), number(row->wasted, 6, b[4]));
 }
 
+/* Are there names of more than one database? */
+static bool
+has_databases(const struct findings *findings)
+{
+	const char *first = NULL;
+
+	for (uint32_t i = 0; i < findings->row_count; i++)
+	{
+		const char *each = findings->rows[i].database;
+
+		if (each[0] != '\0' && first != NULL && strcmp(each, first) != 0)
+			return true;
+		if (each[0] != '\0')
+			first = each;
+	}
+	return false;
+}
+
+/* What to call a row: the relation's name if it is known, else its path. */
+static void
+name_row(const struct findings_row *row, bool with_database, char *name, size_t size)
+{
+	const char *fork = relpath__fork_name(row->key.fork);
+	bool		main_fork = strcmp(fork, "main") == 0;
+
+	if (row->name[0] == '\0')
+		snprintf(name, size, "%s%s", row->path, row->dropped ? " (gone)" : "");
+	else
+		snprintf(name, size, "%s%s%s%s%s%s", with_database ? row->database : "",
+				 with_database && row->database[0] != '\0' ? ":" : "", row->name,
+				 main_fork ? "" : " (", main_fork ? "" : fork, main_fork ? "" : ")");
+}
+
 static void
 print_relations(const struct findings *findings, FILE *file)
 {
+	bool		with_database = has_databases(findings);
+
 	if (findings->row_count == 0)
 		return;
 	print_row_head(file, "relation");
 	for (uint32_t i = 0; i < findings->row_count && i < MAX_ROWS; i++)
 	{
-		char		name[RELPATH_BYTES + 16];
+		char		name[FINDINGS_DATABASE_BYTES + FINDINGS_NAME_BYTES + 16];
 
-		snprintf(name, sizeof(name), "%s%s", findings->rows[i].path,
-				 findings->rows[i].dropped ? " (gone)" : "");
+		name_row(&findings->rows[i], with_database, name, sizeof(name));
 		print_row(file, name, &findings->rows[i].counts);
 	}
 	if (findings->row_count > MAX_ROWS)

@@ -70,7 +70,7 @@ class Tracer:
 
     @contextlib.contextmanager
     def beside(self, directory):
-        child = postgres.Process([self.program, 'trace', '-D', directory, '--json',
+        child = postgres.Process([self.program, 'trace', '-D', directory, '--json', '--names=off',
                                   '--output', self.output], self.log, as_user=postgres.as_self)
         try:
             self.wait_until(child, lambda: 'waiting for' in child.text())

@@ -1,0 +1,16 @@
+/*
+ * names.h
+ *		Names of relations, from the catalogs of a server that answers.
+ */
+#ifndef REDOAHEAD_PROBE_NAMES_H
+#define REDOAHEAD_PROBE_NAMES_H
+
+#include <stdbool.h>
+
+#include "cluster/cluster.h"
+#include "report/findings.h"
+
+void		names__find(const struct cluster *cluster, struct findings_row *rows, uint32_t count,
+						bool wait, int stop_fd);
+
+#endif							/* REDOAHEAD_PROBE_NAMES_H */
