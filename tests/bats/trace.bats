@@ -38,7 +38,8 @@ trace_wrapper=()
 start_trace() {				# DATA [OPTION...]
 	local data=$1
 	shift
-	"${trace_wrapper[@]}" "$WORK/redoahead" trace -D "$data" "$@" \
+	# Look-ups would write hint bits.
+	"${trace_wrapper[@]}" "$WORK/redoahead" trace -D "$data" --names=off "$@" \
 		>"$data.trace" 2>"$data.trace.log" </dev/null 3>&- &
 	TRACE=$!
 	wait_until 'the trace to be ready' ready_or_gone "$data"
@@ -148,6 +149,15 @@ blocks_in_books() {			# DATA
 		(SELECT sum(blks_read) FROM pg_stat_slru))::bigint"
 }
 
+# The same for WAL, calls and bytes.
+wal_is_that_of_books() {	# DATA
+	local told books
+	told=$(reported "$1" '"%d|%d" % (r["wal"]["reads"], r["wal"]["bytes"])')
+	books=$(sql "$1" -c "SELECT reads, read_bytes::bigint FROM pg_stat_io
+		WHERE backend_type = 'startup' AND object = 'wal' AND reads > 0")
+	[ "$told" = "$books" ] || { echo "WAL: $told, in the server's books $books" >&2; return 1; }
+}
+
 # ---------- what it says is true ----------
 
 # Lost otherwise: every number of a trace of a recovery with the daemon.
@@ -156,8 +166,7 @@ blocks_in_books() {			# DATA
 	trace_recovery "$PATCHED" daemon
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
-	[ "$(reported "$DATA" 'r["wal"]["bytes"]')" = "$(sql "$DATA" -c "SELECT sum(read_bytes)
-		FROM pg_stat_io WHERE backend_type = 'startup' AND object = 'wal'")" ]
+	wal_is_that_of_books "$DATA"
 	holds "$DATA" "r['daemon_pids'] == [$DAEMON]"
 	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 0'
 	holds "$DATA" 'r["attach"]["references"] == "ring"'
@@ -175,6 +184,7 @@ blocks_in_books() {			# DATA
 	trace_recovery "$STOCK" stock
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
+	wal_is_that_of_books "$DATA"
 	holds "$DATA" 'r["daemon_pids"] == [] and r["attach"]["references"] == "none"'
 	holds "$DATA" 'b["timely_by"]["daemon"] == 0 and r["sources"][1]["used"] > 0'
 	holds "$DATA" 'b["missed_by"]["engine_down"] + b["missed_by"]["evicted"] == b["missed"]'
@@ -216,6 +226,100 @@ blocks_in_books() {			# DATA
 	stop_server "$DATA"
 }
 
+# The cluster that is recovered in tests of names: two databases, a shared catalog, a table that
+# is dropped, a temporary one, and a name that has to be quoted.
+make_named() {
+	local database
+	CRASHED=$CASE/crashed
+	make_cluster "$CRASHED"
+	start_server "$PATCHED" "$CRASHED" "${fast[@]}"
+	sql "$CRASHED" -c "CREATE DATABASE \"o'ther=1\""
+	for database in postgres "o'ther=1"; do
+		sql "$CRASHED" -d "dbname='${database//\'/\\\'}'" -c 'CREATE SCHEMA "S"' \
+			-c "CREATE TABLE \"S\".\"a|b
+c\" AS SELECT g AS id, repeat('x', 100) AS text FROM generate_series(1, 30000) g" \
+			-c 'CREATE TABLE gone AS TABLE "S"."a|b
+c"' -c 'CREATE TABLE named AS TABLE gone' -c 'VACUUM named'
+	done
+	sql "$CRASHED" -c checkpoint
+	for database in postgres "o'ther=1"; do
+		sql "$CRASHED" -d "dbname='${database//\'/\\\'}'" -c 'CREATE TEMP TABLE passing AS TABLE gone' \
+			-c 'UPDATE "S"."a|b
+c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c 'DROP TABLE gone'
+	done
+	sql "$CRASHED" -c 'ALTER ROLE ALL SET work_mem = 8192' -c 'CREATE ROLE somebody' \
+		-c 'SELECT pg_switch_wal()'
+	stop_server "$CRASHED" immediate
+}
+
+# Lost otherwise: who does not know relfilenumbers by heart.
+@test "relations are told by their names, of each database" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	make_named
+	trace_recovery "$STOCK" stock --names=auto
+	adds_up "$DATA"
+	for database in postgres "o'ther=1"; do
+		for name in named $'"S"."a|b\nc"'; do
+			path=$(sql "$DATA" -d "dbname='${database//\'/\\\'}'" -v name="$name" \
+				<<<"SELECT pg_relation_filepath(:'name')")
+			holds "$DATA" "[(x['name'], x['database_name']) for x in r['relations'] if x['path'] == '$path'] == [('''$name''', '''$database''')]"
+		done
+	done
+	holds "$DATA" 'any(x["fork"] != "main" and x["name"] is not None for x in r["relations"])'
+	holds "$DATA" '("pg_authid", None) in [(x["name"], x["database_name"]) for x in r["relations"]]'
+	holds "$DATA" 'all(x["name"] is None for x in r["relations"] if x["dropped"] or x["kind"] == "slru")'
+	holds "$DATA" 'any(x["dropped"] for x in r["relations"])'
+	! grep -q passing "$DATA.trace"
+	! grep -q 'by their paths' "$DATA.trace.log"
+	stop_server "$DATA"
+	rm -r "$CASE"/data*
+	trace_recovery "$STOCK" stock
+	holds "$DATA" 'all(x["name"] is None and x["database_name"] is None for x in r["relations"])'
+	! grep -q 'redoahead\|by their paths' "$DATA.log" "$DATA.trace.log"
+	stop_server "$DATA"
+}
+
+# Lost otherwise: reports of servers that let nobody in; and the time of who waits for them.
+@test "where the server does not let it in, relations are told by their paths" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	CRASHED=$CASE/crashed
+	copy_cluster "$WORK/crashed" "$CRASHED"
+	echo 'local all all reject' | as_server_user tee "$CRASHED/pg_hba.conf" >/dev/null
+	trace_recovery "$STOCK" stock --names=auto
+	adds_up "$DATA"
+	holds "$DATA" 'all(x["name"] is None for x in r["relations"])'
+	grep -q 'relations are shown by their paths: psql: .*pg_hba.conf' "$DATA.trace.log"
+	stop_server "$DATA"
+}
+
+# Lost otherwise: names on standbys; and recoveries that take no connections.
+@test "names of a standby are looked up if it takes connections" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	local hot
+	for hot in off on; do
+		DATA=$CASE/$hot
+		copy_cluster "$WORK/crashed" "$DATA"
+		feed_from_archive "$DATA"
+		settings "$DATA" hot_standby=$hot recovery_prefetch=off
+		evict "$DATA"
+		start_trace "$DATA" --names=auto
+		start_server --no-wait "$STOCK" "$DATA"
+		wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+		feed "$DATA"
+		feed "$DATA"
+		[ $hot = off ] || wait_until 'connections' sql "$DATA" -c 'SELECT 1'
+		kill -INT "$TRACE"
+		end_trace "$DATA"
+		stop_server "$DATA" immediate
+	done
+	grep -q '^base/5/' "$CASE/off.trace"
+	grep -q 'by their paths: the server takes no connections' "$CASE/off.trace.log"
+	grep -qE '^pgbench_accounts +[0-9]' "$CASE/on.trace"
+	grep -qE '^pgbench_accounts_pkey +[0-9]' "$CASE/on.trace"
+	! grep -q '^base/5/' "$CASE/on.trace"
+	! grep -E '.{81}' "$CASE/on.trace"
+}
+
 # Trace a recovery in forced ways, which must see all and be shown.
 forced() {					# POINT=WAY,...
 	local way
@@ -226,6 +330,7 @@ forced() {					# POINT=WAY,...
 	for way in ${1//,/ }; do
 		holds "$DATA" "r['attach']['${way%%=*}'] == '${way#*=}'"
 	done
+	wal_is_that_of_books "$DATA"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 }
@@ -432,6 +537,7 @@ forced() {					# POINT=WAY,...
 	end_trace "$DATA"
 	adds_up "$DATA"
 	# Recovery finds all that it needs in the page cache.
+	wal_is_that_of_books "$DATA"
 	holds "$DATA" "not [x for x in r['relations'] if x['path'] == '$path']"
 	holds "$DATA" 'sum(x["prefetched"] for x in r["sources"]) < 1000'
 	stop_server "$DATA"
@@ -512,7 +618,7 @@ forced() {					# POINT=WAY,...
 @test "wrong usage is told from failure" {
 	local arguments
 	for arguments in '--interval 0' '--interval x' '--count 1' '--interval 1 --count 0' \
-		'--buffer 5000' '--buffer 2048' '--attach calls' '--attach x=tp' 'more'; do
+		'--buffer 5000' '--buffer 2048' '--attach calls' '--attach x=tp' '--names on' 'more'; do
 		run "$REDOAHEAD" trace -D "$WORK/crashed" $arguments
 		[ "$status" -eq 2 ] || { echo "$arguments: $output"; return 1; }
 	done

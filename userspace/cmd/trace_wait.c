@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "cluster/processes.h"
 #include "cmd/tracer.h"
@@ -43,7 +45,13 @@ tracer__wait_ms(struct tracer *tracer, int ms)
 	if (poll(fds, 2, ms) <= 0)
 		return false;
 	if (fds[0].revents != 0)
+	{
+		struct signalfd_siginfo signal;
+
 		tracer->stop = true;
+		/* A second one ends the look-up of names. */
+		(void) !read(tracer->signal_fd, &signal, sizeof(signal));
+	}
 	return fds[1].revents != 0;
 }
 
