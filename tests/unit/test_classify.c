@@ -66,7 +66,9 @@ end(void **state)
 static void
 pages(uint8_t type, uint8_t who, uint32_t file, uint32_t block, uint32_t blocks)
 {
-	struct trace_pages event = {.type = type,.who = who,.file = file,.block = block,.blocks = blocks};
+	struct trace_pages event = {.type = type,.who = who,.file = file,.block = block,
+		.blocks = (uint16_t) blocks,.pid = STARTUP
+	};
 
 	classify__event(&classify, &event, sizeof(event));
 }
@@ -173,6 +175,39 @@ test_sources(void **state)
 	assert_int_equal(tally.blocks[TALLY_TIMELY][TALLY_CACHED], 2);
 	/* Readahead by the kernel is not ours, for better or worse. */
 	assert_int_equal(tally__prefetched(&tally).prefetched, 1);
+}
+
+/* Lost otherwise: what sessions did before their server crashed, counted as redo's. */
+static void
+test_other_processes(void **state)
+{
+	(void) state;
+	classify.startup = STARTUP + 1;
+	inserted(TRACE_WHO_SERVER, 1);
+	inserted(TRACE_WHO_READAHEAD, 2);
+	found(1);
+	inserted(TRACE_WHO_DAEMON, 3);
+	expect_classes(0, 0, 0);
+	assert_int_equal(tally.prefetchers[TALLY_SERVER].prefetched, 0);
+	assert_int_equal(tally.prefetchers[TALLY_READAHEAD].prefetched, 0);
+	assert_int_equal(tally.prefetchers[TALLY_DAEMON].prefetched, 1);
+}
+
+/* Lost otherwise: the time line of reads that nobody timed, and histograms of those that were. */
+static void
+test_reads_without_time(void **state)
+{
+	struct trace_read event = {
+		.type = TRACE_EVENT_READ,.file = HEAP,.block = 1,.bytes = 8192,.pid = STARTUP,
+	};
+
+	(void) state;
+	classify.now_ns = 1000 + 3 * TALLY_FIRST_WIDTH;
+	classify__event(&classify, &event, sizeof(event));
+	expect_classes(1, 0, 0);
+	assert_int_equal(tally.moments[3].read[TALLY_TIMELY], 1);
+	for (int i = 0; i < TALLY_SLOTS; i++)
+		assert_int_equal(tally.wait_slots[TALLY_TIMELY][i], 0);
 }
 
 /* Lost otherwise: that a block of two pages counts once. */
@@ -472,6 +507,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_classes),
 		CASE(test_sources),
+		CASE(test_other_processes),
+		CASE(test_reads_without_time),
 		CASE(test_pages_of_a_block),
 		CASE(test_waste),
 		CASE(test_cause_not_referenced),

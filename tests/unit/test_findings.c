@@ -184,6 +184,34 @@ test_text(void **state)
 	expect_text("Heap ");
 }
 
+/* Lost otherwise: which relation it is, in which database; and the shape of the table. */
+static void
+test_names(void **state)
+{
+	struct findings findings = make_findings();
+
+	(void) state;
+	strcpy(rows[0].name, "accounts");
+	strcpy(rows[0].database, "one");
+	rows[1].key.fork = 0;
+	strcpy(rows[1].name, "\"two\nlines\"");
+	strcpy(rows[1].database, "one");
+	WRITTEN(assert_int_equal(findings__text(&findings, file), 0));
+	expect_text("\naccounts (fsm)             ");
+	expect_text("\n\"two?lines\"                ");
+	strcpy(rows[1].database, "other");
+	/* A character of two bytes, in the middle of which it would be cut. */
+	strcpy(rows[2].name, "\u00e412345678901234567890123456");
+	rows[2].key.fork = 0;
+	strcpy(rows[3].name, "pg_authid");	/* shared */
+	rows[3].key.fork = 0;
+	WRITTEN(assert_int_equal(findings__text(&findings, file), 0));
+	expect_text("\none:accounts (fsm)         ");
+	expect_text("\nother:\"two?lines\"          ");
+	expect_text("\n12345678901234567890123456 ");
+	expect_text("\npg_authid                  ");
+}
+
 static double
 number_of(struct json_object *object, const char *name)
 {
@@ -306,6 +334,7 @@ main(void)
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_width_of_large_numbers),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_refusals),

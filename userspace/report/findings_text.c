@@ -224,6 +224,9 @@ print_row(FILE *file, const char *name, const struct tally_row *row)
 
 	if (length > PATH_WIDTH)
 		name += length - PATH_WIDTH;
+	/* Not from the middle of a character on. */
+	while (((unsigned char) *name & 0xc0) == 0x80)
+		name++;
 	fprintf(file, "%-*s %9s %8s %7s %7s %9s %6s\n", PATH_WIDTH, name,
 			number(tally__row_read(row), 9, b[0]),
 			percent(row->read[TALLY_TIMELY], tally__row_read(row), timely),
@@ -262,6 +265,9 @@ name_row(const struct findings_row *row, bool with_database, char *name, size_t 
 		snprintf(name, size, "%s%s%s%s%s%s", with_database ? row->database : "",
 				 with_database && row->database[0] != '\0' ? ":" : "", row->name,
 				 main_fork ? "" : " (", main_fork ? "" : fork, main_fork ? "" : ")");
+	for (char *each = name; *each != '\0'; each++)
+		if ((unsigned char) *each < ' ')
+			*each = '?';
 }
 
 static void
