@@ -46,11 +46,13 @@ load lib/scripts
 	assert bad.split() == ['bad-start', '11.00', '110.0%', '128', '4096', '900', '100.0%'], bad
 
 	shares = {'coverage': 0.9991, 'late': 0.001, 'wasted': 0}
-	runs = [{'config': name, 'redo_seconds': seconds, 'trace': trace} for name, seconds, trace in (
+	runs = [{'config': name, 'redo_seconds': seconds, 'startup_cpu_seconds': seconds / 2,
+	         'trace': trace} for name, seconds, trace in (
 	    ('off', 10, None), ('on', 11, shares), ('on', 12, shares), ('off', 10, None))]
 	text = list(probes.pairs_table(runs))
 	assert text[1].split() == ['1', '10.00', '11.00', '10.0%', '99.91%', '0.10%', '0.00%'], text
-	assert text[-1].startswith('cost of tracing: 15.0% (median of 2 pairs)'), text
+	assert text[-2].startswith('cost of tracing: 15.0% (median of 2 pairs)'), text
+	assert text[-1] == 'CPU time of the startup process: 15.0%; medians 5.00 and 5.75 s', text
 	EOF
 }
 

@@ -76,3 +76,7 @@ def pairs_table(runs):
     yield ''
     yield (f'cost of tracing: {statistics.median(ratios) - 1:.1%} (median of {len(pairs)} pairs); '
           f'medians {off:.2f} and {on:.2f} s, {on / off - 1:.1%}')
+    ratios = [on['startup_cpu_seconds'] / off['startup_cpu_seconds'] for off, on in pairs]
+    off, on = (median(runs, name, lambda run: run['startup_cpu_seconds']) for name in ('off', 'on'))
+    yield (f'CPU time of the startup process: {statistics.median(ratios) - 1:.1%}; '
+          f'medians {off:.2f} and {on:.2f} s')
