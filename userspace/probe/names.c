@@ -117,8 +117,8 @@ become_psql(const struct search *search, const char *database, int input, int ou
 	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
 		dup2(error, STDERR_FILENO) >= 0 && chdir("/") == 0 &&
 		(geteuid() != 0 || cluster__become_owner(search->cluster) == 0))
-		execle(search->server.psql, search->server.psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1", "-d", where,
-			   (char *) NULL, environment);
+		execle(search->server.psql, search->server.psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1",
+			   "-d", where, (char *) NULL, environment);
 	dprintf(STDERR_FILENO, "%s: %s\n", search->server.psql, strerror(errno));
 	_exit(127);
 }
