@@ -14,6 +14,8 @@
  *
  * With clear_page_space, what was vacated has to be zero.
  *
+ * How much room there is for a heap tuple has to be what the rules say.
+ *
  * Prints TAP, without a library, because it's also run on an emulated CPU for
  * which there is none.  Run by tests/unit/run-compactify.
  *
@@ -23,6 +25,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "functions.h"
 #include "shapes.h"
 #include "storage/compactify.h"
@@ -261,6 +264,70 @@ check_many(const Functions *functions, bool damaged, int npages, uint64 seed, in
 	return true;
 }
 
+/* Can a heap page that has room take one more line pointer? */
+static bool
+has_line_pointer(PageHeader header, int nitems)
+{
+	if (nitems < MaxHeapTuplesPerPage)
+		return true;
+	for (int i = 0; i < nitems; i++)
+	{
+		if (!ItemIdIsUsed(&header->pd_linp[i]))
+			return (header->pd_flags & PD_HAS_FREE_LINES) != 0;
+	}
+	return false;
+}
+
+/*
+ * PageGetHeapFreeSpace() on pages with about as many line pointers as there may
+ * be, none, one or many of them unused, all zeroes or with something left in
+ * them.  The block of memory ends with the line pointers, for sanitizers.
+ */
+static bool
+check_free_space(int npages, uint64 seed)
+{
+	extern Size PageGetHeapFreeSpace_scalar(const PageData *page);
+	ShapeRandom random = seed;
+
+	for (int i = 0; i < npages; i++)
+	{
+		int			nitems = MaxHeapTuplesPerPage - 4 + shapes__random(&random, 40);
+		Size		size = SizeOfPageHeaderData + nitems * sizeof(ItemIdData);
+		PageHeader	header = calloc(1, size);
+		Size		room = shapes__random(&random, 3) * 40;
+		int			unused = shapes__random(&random, 4);
+		Size		expected;
+		Size		found;
+
+		header->pd_lower = size;
+		header->pd_upper = size + room;
+		header->pd_special = BLCKSZ;
+		header->pd_flags = shapes__random(&random, 3) ? PD_HAS_FREE_LINES : 0;
+		for (int j = 0; j < nitems; j++)
+			ItemIdSetNormal(&header->pd_linp[j], 4096 + j % 64 * 64, 28);
+		while (unused-- > 0)
+		{
+			ItemId		item = &header->pd_linp[shapes__random(&random, nitems)];
+
+			ItemIdSetUnused(item);
+			if (shapes__random(&random, 2))
+				item->lp_off = 8;
+		}
+
+		expected = room > sizeof(ItemIdData) && has_line_pointer(header, nitems) ?
+			room - sizeof(ItemIdData) : 0;
+		found = PageGetHeapFreeSpace_scalar((Page) header);
+		free(header);
+		if (found != expected)
+		{
+			printf("# page %d, %d line pointers: %d bytes free, expected %d\n", i, nitems,
+				   (int) found, (int) expected);
+			return false;
+		}
+	}
+	return true;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -317,6 +384,14 @@ main(int argc, char **argv)
 				   ++ntests, argv[1], each->name, npages);
 			failed += !ok;
 		}
+	}
+	{
+		bool		ok = check_free_space(npages, seed);
+
+		/* Lost otherwise: room on full pages, or inserts that fail where there's none. */
+		printf("%sok %d - %s: free space is found on %d pages full of line pointers\n",
+			   ok ? "" : "not ", ++ntests, argv[1], npages);
+		failed += !ok;
 	}
 	printf("1..%d\n", ntests);
 	free(page_stock);
