@@ -75,12 +75,18 @@ get_pages_btf(__u64 *ctx)
 
 /* ---------- the scheduler ---------- */
 
+/* A bit of a task's state, the same in all kernels. */
+#define STATE_UNINTERRUPTIBLE	2
+
 SEC("tp_btf/sched_switch")
 int
 switch_btf(__u64 *ctx)
 {
-	/* Preempted, or ready to go on, it does not wait. */
-	return (bool) ctx[0] || (__u32) ctx[3] == 0 ? 0 : goes_to_sleep();
+	/*
+	 * Preempted, it does not wait, nor stopped by a tracer at the beginning of a call.  Who
+	 * waits for a page takes no signals but those that kill.
+	 */
+	return (bool) ctx[0] || ((__u32) ctx[3] & STATE_UNINTERRUPTIBLE) == 0 ? 0 : goes_to_sleep();
 }
 
 /* ---------- system calls ---------- */
