@@ -349,6 +349,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	    for name in ('redo_seconds', 'ready_seconds', 'device_read_bytes', 'replay_tx_per_minute',
 	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'cache'):
 	        assert run[name] is not None, name
+	    assert run['blocks_read'] > 800, run        # all of the load is in the WAL
 	    assert len(run['disk_mean_in_flight']) == 8, run
 	    assert all(run['disk_reads']), run['disk_reads']
 	    model = run['disk_model']

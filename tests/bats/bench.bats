@@ -109,6 +109,31 @@ load lib/scripts
 	EOF
 }
 
+# Lost otherwise: a machine with an array of disks, a mount or a copy that nobody removes.
+@test "cleaning up goes on to its end when the script is told to end meanwhile" {
+	python <<-'EOF'
+	import os, signal
+	from bench import host
+
+	class End(Exception):
+	    pass
+
+	def end(number, frame):
+	    raise End
+
+	for number in host.ENDING:
+	    signal.signal(number, end)
+	    done = False
+	    try:
+	        with host.uninterrupted():
+	            os.kill(os.getpid(), number)
+	            done = True
+	        raise AssertionError('the signal was lost')
+	    except End:
+	        assert done
+	EOF
+}
+
 @test "free space is asked for before anything is made" {
 	python <<-'EOF'
 	from bench import host

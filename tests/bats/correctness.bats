@@ -52,7 +52,7 @@ write_wal_and_crash() {		# DATA TRANSACTIONS [SETTING...]
 	pgbench "$data" -n -f "$data.sql" -c 4 -t $((transactions / 8)) 
 	sql "$data" -c "vacuum"
 	pgbench "$data" -n -N -c 2 -t $((transactions / 4))
-	stop_server "$data" immediate
+	crash_server "$data"
 }
 
 setup_file() {

@@ -40,7 +40,7 @@ setup_file() {
 	sql "$WORK/crashed" -f - <<<"$schema"
 	sql "$WORK/crashed" -c checkpoint
 	write_wal "$WORK/crashed"
-	stop_server "$WORK/crashed" immediate
+	crash_server "$WORK/crashed"
 }
 
 teardown_file() {
@@ -158,7 +158,7 @@ holes() {					# DATA FILE
 	sql "$DATA" -c checkpoint
 	write_wal "$DATA"
 	sql "$DATA" -c "vacuum narrow"
-	stop_server "$DATA" immediate
+	crash_server "$DATA"
 	sed -i '/^clear_page_space/d' "$DATA/postgresql.auto.conf"
 	for copy in stock off on; do
 		copy_cluster "$DATA" "$CASE/$copy"

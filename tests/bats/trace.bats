@@ -217,7 +217,7 @@ wal_is_that_of_books() {	# DATA
 	path=$(sql "$CRASHED" -c "SELECT pg_relation_filepath('gone')")
 	sql "$CRASHED" -c 'UPDATE gone SET id = -id WHERE id % 10 = 0' -c 'DROP TABLE gone' \
 		-c 'UPDATE pg_class SET reltuples = reltuples'
-	stop_server "$CRASHED" immediate
+	crash_server "$CRASHED"
 	trace_recovery "$STOCK" stock
 	adds_up "$DATA"
 	[ ! -e "$DATA/$path" ]
@@ -249,7 +249,7 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 	done
 	sql "$CRASHED" -c 'ALTER ROLE ALL SET work_mem = 8192' -c 'CREATE ROLE somebody' \
 		-c 'SELECT pg_switch_wal()'
-	stop_server "$CRASHED" immediate
+	crash_server "$CRASHED"
 }
 
 # Lost otherwise: who does not know relfilenumbers by heart.

@@ -67,7 +67,8 @@ class Directory:
             yield Stage(image if same else load(image, home, say), os.path.join(home, 'data'),
                         postgres.copy_cluster, None)
         finally:
-            postgres.remove_tree(home)
+            with host.uninterrupted():
+                postgres.remove_tree(home)
 
 
 class Array:
@@ -127,7 +128,8 @@ class Array:
             fill(mount)
             yield Stage(pristine, os.path.join(home, 'data'), self.copy, self.model)
         finally:
-            self.lab('down', '--force')
+            with host.uninterrupted():
+                self.lab('down', '--force')
 
 
 def fill(mount):

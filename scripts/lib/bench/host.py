@@ -2,6 +2,7 @@
 
 Knows nothing of PostgreSQL.
 """
+import contextlib
 import ctypes
 import ctypes.util
 import glob
@@ -9,6 +10,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 
 MB = 1024 * 1024
@@ -16,6 +18,19 @@ MB = 1024 * 1024
 
 class HostError(Exception):
     """The machine cannot do what was asked; the message says what to do."""
+
+
+ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """What is begun in the `with` block is done to its end, whoever wants to end us."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # ---------- what it is ----------

@@ -78,6 +78,16 @@ def find_or_make(root, workload, size, build, say):
     return Image(workload, directory, facts)
 
 
+def flush(server):
+    """Have all WAL so far survive a crash; returns the end of it.
+
+    Without synchronous_commit a short load may be over before anything of it is
+    written, and a crashed cluster would have nothing to replay.
+    """
+    server.sql("SELECT pg_logical_emit_message(false, '', '', flush => true)")
+    return server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+
+
 def make(home, workload, build, say):
     """Make an image in an empty directory; returns its facts."""
     directory = os.path.join(home, 'data')
@@ -97,14 +107,14 @@ def make(home, workload, build, say):
         say(f'{workload.name}: running the load')
         if not workload.from_base:
             rate = workload.load(running, workload)
-            end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+            end = flush(running)
         running.stop('immediate')
     if workload.from_base:
         postgres.copy_cluster(directory, base)
         with server(wal_keep_size='100GB') as running:
             running.wait_ready()
             rate = workload.load(running, workload)
-            end = running.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+            end = flush(running)
             running.stop('fast' if workload.keep_end else 'immediate')
         postgres.remove_tree(os.path.join(base, 'pg_wal'))
         os.rename(os.path.join(directory, 'pg_wal'), os.path.join(base, 'pg_wal'))

@@ -84,4 +84,5 @@ def filesystem(place, size, make=EXT4, options='noatime'):
         postgres.make_directory(point)
         yield point
     finally:
-        remove(place)
+        with host.uninterrupted():
+            remove(place)

@@ -108,7 +108,7 @@ def make(build, place, say):
         server.sql("ALTER DATABASE postgres SET wal_consistency_checking = 'heap, heap2'")
         start = server.sql('SELECT pg_switch_wal(); SELECT pg_current_wal_insert_lsn()')[-1][0]
         workload.run_transactions(server, TAKEN, '-f', script, seed=2)
-        end = server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
+        end = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
         (relation,), = server.sql(
             "SELECT format('%s/%s/%s', (SELECT oid FROM pg_tablespace WHERE spcname = 'pg_default'),"
             " oid, pg_relation_filenode('s4')) FROM pg_database WHERE datname = 'postgres'")

@@ -41,7 +41,8 @@ def work_place(root, name, clear=lambda place: None):
         try:
             yield place
         finally:
-            postgres.remove_tree(place)
+            with host.uninterrupted():
+                postgres.remove_tree(place)
 
 
 def maybe(wanted, make):

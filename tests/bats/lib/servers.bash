@@ -169,6 +169,12 @@ stop_server() {				# DATA [MODE]
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" -m "${2:-fast}" stop >/dev/null
 }
 
+# Crash a server, but with all WAL so far, however short ago it was written.
+crash_server() {			# DATA
+	sql "$1" -c "SELECT pg_logical_emit_message(false, '', '', flush => true)" >/dev/null
+	stop_server "$1" immediate
+}
+
 # Recover, to the end and no further.  pg_ctl alone would wait until the server
 # is consistent, and stop it there.
 recover_with() {			# SERVER DATA
@@ -215,7 +221,7 @@ make_crashed() {			# SCALE TRANSACTIONS-PER-CLIENT [PSQL-ARGUMENT...]
 	pgbench "$WORK/crashed" -iq -s "$scale"
 	sql "$WORK/crashed" -c checkpoint
 	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t "$transactions"
-	stop_server "$WORK/crashed" immediate
+	crash_server "$WORK/crashed"
 }
 
 # A copy of it in $DATA, for a server with the extension.
