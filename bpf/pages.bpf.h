@@ -213,8 +213,9 @@ deleted(const void *folio, const bool trusted)
 		return 0;
 	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
 		who = TRACE_WHO_STARTUP;
-	if (calls_by_pages && who == TRACE_WHO_STARTUP)
-		tell_last_read();		/* the read came before it */
+	/* The read came before it, but not one that makes room for its own pages. */
+	if (calls_by_pages && who == TRACE_WHO_STARTUP && present_call() != CALL_READ)
+		tell_last_read();
 	if (counts_only)
 	{
 		count_removed(number_of_inode(piece.inode, trusted), first_block(&piece),

@@ -278,6 +278,7 @@ feedback__begin(struct feedback *feedback, pid_t startup)
 	feedback->begin_us = clock__now_us();
 	feedback->seen = (struct counters) {0};
 	memset(feedback->ahead, 0, feedback->ahead_bytes);
+	programs->bss->last_read.type = 0;	/* of the last recovery */
 	programs->bss->daemon_tgid[0] = (__u32) getpid();
 	programs->bss->startup_tgid = (__u32) startup;
 	feedback->waiting = true;

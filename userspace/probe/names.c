@@ -66,7 +66,7 @@ wait_ms(const struct search *search, int fd, int ms)
 	int			left_ms = now_us < search->end_us ? (int) ((search->end_us - now_us) / 1000) : 0;
 
 	(void) poll(fds, 2, ms < left_ms ? ms : left_ms);
-	return fds[0].revents == 0 && left_ms > 0;
+	return fds[0].revents == 0 && left_ms > 0 && (fd < 0 || fds[1].revents != 0);
 }
 
 /* Wait until the server takes connections; false if it does not. */
@@ -80,9 +80,9 @@ is_ready(struct search *search, bool wait)
 	return false;
 }
 
-/* Quote a value for a connection string. */
+/* Quote a value for a connection string; quoted has room for twice as much and 3 more. */
 static void
-quote(const char *value, char quoted[2 * FINDINGS_DATABASE_BYTES + 3])
+quote(const char *value, char *quoted)
 {
 	char	   *to = quoted;
 
@@ -103,7 +103,8 @@ become_psql(const struct search *search, const char *database, int input, int ou
 	static char encoding[] = "PGCLIENTENCODING=UTF8";
 	char	   *environment[] = {encoding, NULL};
 	char		quoted[2 * FINDINGS_DATABASE_BYTES + 3];
-	char		where[PATH_MAX + 1024];
+	char		directory[2 * PATH_MAX + 3];
+	char		where[2 * PATH_MAX + 1024];
 	sigset_t	none;
 
 	sigemptyset(&none);
@@ -111,12 +112,13 @@ become_psql(const struct search *search, const char *database, int input, int ou
 	/* What ends the trace on a terminal shall not end this. */
 	setsid();
 	quote(database, quoted);
-	snprintf(where, sizeof(where), "host='%s' port=%d dbname=%s connect_timeout=2 "
+	quote(search->server.socket_directory, directory);
+	snprintf(where, sizeof(where), "host=%s port=%d dbname=%s connect_timeout=2 "
 			 "application_name=redoahead options='" SESSION_OPTIONS "'",
-			 search->server.socket_directory, search->server.port, quoted);
+			 directory, search->server.port, quoted);
 	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
 		dup2(error, STDERR_FILENO) >= 0 && chdir("/") == 0 &&
-		(geteuid() != 0 || cluster__become_owner(search->cluster) == 0))
+		cluster__become_owner(search->cluster) == 0)
 		execle(search->server.psql, search->server.psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1",
 			   "-d", where, (char *) NULL, environment);
 	dprintf(STDERR_FILENO, "%s: %s\n", search->server.psql, strerror(errno));
@@ -283,7 +285,8 @@ name_in(struct search *search, const struct database *database)
 	free(query);
 	if (answer == NULL)
 		return false;
-	for (char *line = answer; line < answer + length; line += strlen(line) + 1)
+	for (char *line = answer; line < answer + length && wait_ms(search, -1, 0);
+		 line += strlen(line) + 1)
 	{
 		uint32_t	spc;
 		uint32_t	rel;
