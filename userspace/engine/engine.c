@@ -9,7 +9,7 @@
  * How many blocks may be in flight, and how many may be there before redo needs
  * them, is decided by the controller (control.h) from how fast blocks come.
  * Knows neither where references come from nor how a sink reads.  Every block
- * ends in exactly one counter: duplicate, read, failed, stale or abandoned.
+ * ends in exactly one counter: duplicate, read, found, failed, stale or abandoned.
  */
 #include <errno.h>
 #include <stdlib.h>
