@@ -106,7 +106,7 @@ sum_reaches() {						# COLUMN NUMBER
 	! bpftrace --help 2>&1 | grep -q -- --dry-run || dry=--dry-run
 	for script in "$top"/scripts/bt/*.bt; do
 		with_tracefs bpftrace "$dry" "$script" >"$work/out" 2>&1 || { tail -n 5 "$work/out"; false; }
-		! grep -E '^(kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|rawtracepoint):' "$script"
+		[ -z "$(grep -E '^(kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|rawtracepoint):' "$script")" ]
 	done
 }
 
@@ -131,7 +131,7 @@ sum_reaches() {						# COLUMN NUMBER
 	# A block has two pages, of 4 kB.
 	[ "$(getconf PAGE_SIZE)" -eq 4096 ] || skip "pages are not of 4 kB"
 	grep -q "^@pages\[redo read, $inode, data, relation\]: $((cold * 2))$" "$work/out"
-	! grep -E "^@pages\[(daemon|redo advice), $inode," "$work/out"
+	[ -z "$(grep -E "^@pages\[(daemon|redo advice), $inode," "$work/out")" ]
 }
 
 # Lost otherwise: reads of devices that nobody seems to have asked for.

@@ -178,7 +178,7 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 	wait_until 'the end of recovery' is_ready "$DATA"
 	stop_server "$DATA"
 	holds "$DATA" 's["feedback"] == "own" and r["redo_blocks_timely"] == 0 and r["blocks_read"] > 0'
-	! grep -q 'redo read' "$DATA.daemon.log"
+	no grep -q 'redo read' "$DATA.daemon.log"
 	stop_daemon "$DATA"
 	run "${as_user[@]}" "$WORK/redoahead" serve -D "$DATA" --feedback=on
 	[ "$status" -eq 1 ]
@@ -192,8 +192,8 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 	programs=$(bpf_ids prog)
 	start_privileged "$DATA" --feedback=off
 	same_bpf prog "$programs"
-	! helper
-	! grep -q probes "$DATA.daemon.log"
+	no helper
+	no grep -q probes "$DATA.daemon.log"
 	stop_daemon "$DATA"
 }
 

@@ -269,13 +269,13 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 	holds "$DATA" '("pg_authid", None) in [(x["name"], x["database_name"]) for x in r["relations"]]'
 	holds "$DATA" 'all(x["name"] is None for x in r["relations"] if x["dropped"] or x["kind"] == "slru")'
 	holds "$DATA" 'any(x["dropped"] for x in r["relations"])'
-	! grep -q passing "$DATA.trace"
-	! grep -q 'by their paths' "$DATA.trace.log"
+	no grep -q passing "$DATA.trace"
+	no grep -q 'by their paths' "$DATA.trace.log"
 	stop_server "$DATA"
 	rm -r "$CASE"/data*
 	trace_recovery "$STOCK" stock
 	holds "$DATA" 'all(x["name"] is None and x["database_name"] is None for x in r["relations"])'
-	! grep -q 'redoahead\|by their paths' "$DATA.log" "$DATA.trace.log"
+	no grep -q 'by their paths' "$DATA.trace.log"
 	stop_server "$DATA"
 }
 
@@ -316,8 +316,8 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 	grep -q 'by their paths: the server takes no connections' "$CASE/off.trace.log"
 	grep -qE '^pgbench_accounts +[0-9]' "$CASE/on.trace"
 	grep -qE '^pgbench_accounts_pkey +[0-9]' "$CASE/on.trace"
-	! grep -q '^base/5/' "$CASE/on.trace"
-	! grep -E '.{81}' "$CASE/on.trace"
+	no grep -q '^base/5/' "$CASE/on.trace"
+	no grep -E '.{81}' "$CASE/on.trace"
 }
 
 # Trace a recovery in forced ways, which must see all and be shown.
@@ -360,7 +360,7 @@ forced() {					# POINT=WAY,...
 	kill -TERM "$TRACE"
 	end_trace "$CASE/data"
 	grep -q 'calls cannot be observed by get_pages: .* trying tp_btf' "$CASE/data.trace.log"
-	! start_trace "$CASE/data" --attach calls=get_pages
+	no start_trace "$CASE/data" --attach calls=get_pages
 	grep -q 'calls cannot be observed by get_pages: Operation not supported' "$CASE/data.trace.log"
 	rmdir "$CASE/data"
 }
@@ -406,7 +406,7 @@ forced() {					# POINT=WAY,...
 		'nsecs +: count +distribution' '^ +second +redo at' '^base/5/'; do
 		grep -qE "$part" "$CASE/report" || { echo "no $part"; cat "$CASE/report"; return 1; }
 	done
-	! grep -E '.{81}' "$CASE/report"
+	no grep -E '.{81}' "$CASE/report"
 }
 
 # ---------- it may come and go at any time ----------
@@ -494,7 +494,7 @@ forced() {					# POINT=WAY,...
 	start_server "$STOCK" "$DATA"
 	sql "$DATA" -c checkpoint -c 'UPDATE pgbench_accounts SET abalance = 1' -c 'SELECT pg_switch_wal()'
 	[ ! -s "$DATA.trace" ]
-	! grep -q 'tracing the' "$DATA.trace.log"
+	no grep -q 'tracing the' "$DATA.trace.log"
 	stop_server "$DATA" immediate
 	# Held up until the trace has seen it.
 	rm "$DATA.log"
@@ -602,7 +602,7 @@ forced() {					# POINT=WAY,...
 	mkdir "$CASE/source"
 	cp -R "$redoahead_root"/{Makefile,bpf,userspace,pg-patch} "$CASE/source"
 	make -C "$CASE/source" KERNEL_BTF= CFLAGS=-O1 all
-	! grep -q 'struct io_uring' "$CASE/source/build/bpf/vmlinux.h"
+	no grep -q 'struct io_uring' "$CASE/source/build/bpf/vmlinux.h"
 	copy_crashed
 	evict "$DATA"
 	mv "$WORK/redoahead" "$CASE/usual"

@@ -168,7 +168,7 @@ catch_up() {
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$STANDBY" -w -t "$patience" promote >/dev/null
 	is_sound "$STANDBY"
 	stop_server "$STANDBY"
-	! grep -E 'FATAL|PANIC|inconsistent' <(grep -v 'walreceiver\|streaming\|connect' "$STANDBY.log")
+	no grep -E 'FATAL|PANIC|inconsistent' <(grep -v 'walreceiver\|streaming\|connect' "$STANDBY.log")
 }
 
 @test "what pg_receivewal has received can be replayed" {

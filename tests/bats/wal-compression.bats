@@ -117,7 +117,7 @@ single_user() {				# SERVER DATA SETTING
 	copy_cluster "$WORK/base" "$2"
 	as_server_user "$1/bin/postgres" --single -D "$2" -c wal_compression="$3" -c shared_buffers=512MB postgres \
 		<"$BATS_TEST_DIRNAME/lib/images.sql" >"$2.log" 2>&1
-	! grep ERROR "$2.log"
+	no grep ERROR "$2.log"
 }
 
 # All that stock's pg_waldump tells of WAL, but for times; and the images, as pages

@@ -480,7 +480,8 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 		fake.allowed = MAX_REQUESTS;
 		run(1);
 	}
-	assert_int_equal(fake.count, 50);
+	/* Maybe more than once, if redo seems to stand still. */
+	assert_true(fake.count >= 50);
 	for (unsigned n = 0; n < fake.count; n++)
 		assert_true(fake.gone[fake.asked[n].block]);
 	assert_int_equal(engine__counters(engine)->blocks_read, 50);

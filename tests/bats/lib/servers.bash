@@ -49,6 +49,14 @@ wait_until() {				# WHAT COMMAND...
 is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
 is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
+# A command must fail.  bats takes no notice of one that begins with `!` and does not.
+no() {						# COMMAND...
+	if "$@"; then
+		echo "this should have failed: $*" >&2
+		return 1
+	fi
+}
+
 # ---------- suites and cases ----------
 
 suite_begin() {
