@@ -124,8 +124,10 @@ hold() {
 		told = json.loads(open(sys.argv[1] + '.trace').read().splitlines()[-1])
 		counted = json.load(open(sys.argv[1] + '.stats'))['recovery']
 		assert told['daemon_pids'] == [int(sys.argv[2])], told['daemon_pids']
+		# But for those that redo read while the daemon's probes were not attached yet.
+		few = 0.02 * told['blocks']['read']
 		for name in 'timely', 'late', 'missed':
-		    assert abs(told['blocks'][name] - counted[f'redo_blocks_{name}']) <= 200, (told, counted)
+		    assert abs(told['blocks'][name] - counted[f'redo_blocks_{name}']) <= few, (told, counted)
 	END
 }
 
