@@ -3,160 +3,7 @@
 # of them, every way to attach its probes sees the same, it can come and go at
 # any time, and it says what is missing where it cannot work.
 
-. "$BATS_TEST_DIRNAME/lib/servers.bash"
-
-# What keeps traces from working here, in the kernel or in the rights of this
-# process; nothing if they work.
-why_not() {
-	[ "$(id -u)" -eq 0 ] || { echo 'needs root'; return; }
-	timeout 20 "$REDOAHEAD" trace -D "$WORK/crashed" >/dev/null 2>"$WORK/trial" &
-	local trial=$!
-	until grep -q 'waiting for' "$WORK/trial" || is_gone $trial; do sleep 0.05; done
-	kill -TERM $trial 2>/dev/null || true
-	# Anything else than a refusal must be seen, as failed tests.
-	wait $trial || sed -n 's/^redoahead: error: //p' "$WORK/trial" |
-		grep -E 'no BTF|neither CAP_BPF|forbids programs|not permitted' | head -n 1
-}
-
-setup_file() {
-	suite_begin
-	make_crashed 4 8000
-	WHY_NOT=$(why_not)
-	export WHY_NOT
-}
-teardown_file() { suite_end; }
-setup() { case_begin; CRASHED=$WORK/crashed; }
-teardown() {
-	[ -z "${TRACE:-}" ] || kill -TERM "$TRACE" 2>/dev/null || true
-	case_end
-}
-
-# Start a trace, and wait until it is ready.  Its process id is in $TRACE, what
-# it reports in DATA.trace, what it says in DATA.trace.log.  What stands in
-# $trace_wrapper is put before the command.
-trace_wrapper=()
-start_trace() {				# DATA [OPTION...]
-	local data=$1
-	shift
-	# Look-ups would write hint bits.
-	"${trace_wrapper[@]}" "$WORK/redoahead" trace -D "$data" --names=off "$@" \
-		>"$data.trace" 2>"$data.trace.log" </dev/null 3>&- &
-	TRACE=$!
-	wait_until 'the trace to be ready' ready_or_gone "$data"
-	grep -q 'waiting for' "$data.trace.log"
-}
-
-# No BPF program is loaded beyond those with these identifiers.
-same_programs() {			# IDENTIFIER...
-	bpftool -j prog show | python3 -c '
-import json, sys
-sys.exit(any(str(each["id"]) not in sys.argv[1:] for each in json.load(sys.stdin)))' "$@"
-}
-
-programs() { bpftool -j prog show | python3 -c '
-import json, sys
-print(*(each["id"] for each in json.load(sys.stdin)))'; }
-
-ready_or_gone() { grep -q 'waiting for' "$1.trace.log" || is_gone "$TRACE"; }
-
-end_trace() {				# DATA: it must end by itself, and have succeeded
-	wait_until 'the end of the trace' is_gone "$TRACE" || { cat "$1.trace.log" >&2; return 1; }
-	wait "$TRACE" || { echo "the trace ended with status $?" >&2; cat "$1.trace.log" >&2; return 1; }
-}
-
-# A Python expression over the last report, r, and all reports; it is printed.
-reported() {				# DATA EXPRESSION
-	python3 -c '
-import json, sys
-reports = [json.loads(line) for line in open(sys.argv[1])]
-r = reports[-1]
-b = r["blocks"]
-print(eval(sys.argv[2]))' "$1.trace" "$2"
-}
-
-holds() {					# DATA EXPRESSION
-	[ "$(reported "$1" "$2")" = True ] ||
-		{ echo "this does not hold: $2" >&2; head -c 4000 "$1.trace" >&2; return 1; }
-}
-
-has_reads() {				# DATA
-	[ "$(reported "$1" 'any(x["blocks"]["read"] > 0 for x in reports)')" = True ]
-}
-
-# What must hold of every report of a recovery that was traced to its end.
-adds_up() {					# DATA
-	holds "$1" 'r["outcome"] == "completed" and r["report"] == "final"'
-	holds "$1" 'b["timely"] + b["late"] + b["missed"] == b["read"] > 0'
-	holds "$1" 'sum(b["missed_by"].values()) == b["missed"]'
-	holds "$1" 'sum(b["timely_by"].values()) == b["timely"]'
-	holds "$1" 'sum(b["late_by"].values()) == b["late"]'
-	holds "$1" 'b["used"] + b["wasted"] == b["prefetched"] and b["pending"] == 0'
-	holds "$1" 'b["evicted"] + b["dropped"] + b["unread"] == b["wasted"]'
-	holds "$1" 'b["read"] == sum(x["read"] for x in r["relations"])'
-	holds "$1" 'b["read"] == sum(x["read"] for x in r["forks"])'
-	holds "$1" 'b["read"] == sum(x["read"] for x in r["resource_managers"])'
-	holds "$1" 'b["read"] == sum(x["read"] for x in r["timeline"])'
-	# By their pages, calls that need not wait are not timed.
-	holds "$1" 'b["timely"] * (r["attach"]["calls"] == "get_pages") >= r["reads"] - sum(x[k] for x in r["histograms"]["redo_wait"] for k in ("timely", "late", "missed")) >= 0'
-	holds "$1" 'abs(r["coverage"] - (b["timely"] + b["late"]) / b["read"]) < 1e-5'
-	holds "$1" 'not any(r["lost"].values())'
-}
-
-# Trace a recovery of a copy of $CRASHED in $DATA, from its start: where the machine was too
-# slow for that, another one.
-trace_recovery() {			# SERVER patched|stock|daemon [OPTION...]
-	local server=$1 kind=$2 try
-	shift 2
-	for try in 1 2 3 4 5; do
-		DATA=$CASE/data$try
-		copy_cluster "$CRASHED" "$DATA"
-		[ "$kind" = stock ] || settings "$DATA" "${redoahead_settings[@]}"
-		evict "$DATA"
-		[ "$kind" != daemon ] || start_daemon "$DATA"
-		start_trace "$DATA" --json "$@"
-		start_server "$server" "$DATA"
-		wait_until 'the end of recovery' is_ready "$DATA"
-		wait_until 'the trace to have noticed' grep -qE 'tracing the|was over before' "$DATA.trace.log"
-		if grep -q 'was over before' "$DATA.trace.log"; then
-			kill -TERM "$TRACE"
-			end_trace "$DATA"
-		else
-			end_trace "$DATA"
-			[ "$(reported "$DATA" 'r["from_start"] and not any(r["lost"].values())')" != True ] ||
-				return 0
-		fi
-		stop_server "$DATA"
-		[ "$kind" != daemon ] || stop_daemon "$DATA"
-	done
-	skip 'this machine is too busy to be ready before the startup process is, and to keep up'
-}
-
-# Trace a recovery of $DATA that waits until the trace has seen it.
-trace_held() {				# OPTION...
-	feed_from_archive "$DATA"
-	start_trace "$DATA" "$@"
-	start_server --no-wait "$PATCHED" "$DATA"
-	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
-	feed_rest "$DATA"
-	end_trace "$DATA"
-	stop_server "$DATA"
-}
-
-# Blocks that the startup process read, in the server's own books.
-blocks_in_books() {			# DATA
-	sql "$1" -c "SELECT ((SELECT sum(read_bytes) / 8192 FROM pg_stat_io
-		WHERE backend_type = 'startup' AND object = 'relation') +
-		(SELECT sum(blks_read) FROM pg_stat_slru))::bigint"
-}
-
-# The same for WAL, calls and bytes.
-wal_is_that_of_books() {	# DATA
-	local told books
-	told=$(reported "$1" '"%d|%d" % (r["wal"]["reads"], r["wal"]["bytes"])')
-	books=$(sql "$1" -c "SELECT reads, read_bytes::bigint FROM pg_stat_io
-		WHERE backend_type = 'startup' AND object = 'wal' AND reads > 0")
-	[ "$told" = "$books" ] || { echo "WAL: $told, in the server's books $books" >&2; return 1; }
-}
+. "$BATS_TEST_DIRNAME/lib/traces.bash"
 
 # ---------- what it says is true ----------
 
@@ -496,13 +343,8 @@ forced() {					# POINT=WAY,...
 	[ ! -s "$DATA.trace" ]
 	no grep -q 'tracing the' "$DATA.trace.log"
 	stop_server "$DATA" immediate
-	# Held up until the trace has seen it.
 	rm "$DATA.log"
-	feed_from_archive "$DATA"
-	start_server --no-wait "$STOCK" "$DATA"
-	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
-	feed_rest "$DATA"
-	end_trace "$DATA"
+	recover_held "$STOCK"
 	holds "$DATA" 'r["outcome"] == "completed"'
 	stop_server "$DATA"
 }
@@ -530,11 +372,7 @@ forced() {					# POINT=WAY,...
 	stop_server "$DATA" immediate
 	kill -CONT "$TRACE"
 	rm "$DATA.log"
-	feed_from_archive "$DATA"
-	start_server --no-wait "$STOCK" "$DATA"
-	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
-	feed_rest "$DATA"
-	end_trace "$DATA"
+	recover_held "$STOCK"
 	adds_up "$DATA"
 	# Recovery finds all that it needs in the page cache.
 	wal_is_that_of_books "$DATA"
