@@ -50,6 +50,14 @@ nothing_left() {
 	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
 }
 
+# One round with some configurations, and then what more of them leave to do.
+in_two_goes() {				# CONFIGS CONFIGS OPTION...
+	for configs in "$1" "$2"; do
+		"$bench" --size small --rounds 1 --config "$configs" --resume "${@:3}" \
+			>"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+	done
+}
+
 # The runs of a result, one on a line: case/fpw/configuration/round.
 runs_of() {
 	python3 -c '
@@ -111,10 +119,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 
 @test "s1 measures transactions, WAL and replay, and goes on where it was interrupted" {
 	results=$BATS_TEST_TMPDIR/s1
-	for configs in on,lz4:transform on,lz4:transform,off; do
-		"$bench" --scenario s1 --size small --rounds 1 --output "$results" --config "$configs" --resume \
-			>"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
-	done
+	in_two_goes on,lz4:transform on,lz4:transform,off --scenario s1 --output "$results"
 	grep -q 's1.json has 2 runs already' "$BATS_TEST_TMPDIR/log"
 	python3 - "$results/s1.json" <<-'EOF'
 	import json, sys
@@ -135,10 +140,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 @test "s4 measures recovery and VACUUM of each server, and goes on where it was interrupted" {
 	need_plots
 	results=$BATS_TEST_TMPDIR/s4
-	for configs in stock,redoahead pg13,stock,patched,redoahead; do
-		"$bench" --scenario s4 --size small --rounds 1 --output "$results" --config "$configs" --resume \
-			>"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
-	done
+	in_two_goes stock,redoahead pg13,stock,patched,redoahead --scenario s4 --output "$results"
 	grep -q 's4.json has 7 runs already' "$BATS_TEST_TMPDIR/log"
 	python3 - "$results" <<-'EOF'
 	import json, os, sys
@@ -177,10 +179,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 
 @test "s5 measures pgbench and VACUUM with and without clearing" {
 	results=$BATS_TEST_TMPDIR/s5.json
-	for configs in vacuum pgbench,vacuum; do
-		"$bench" --scenario s5 --size small --rounds 1 --json "$results" --config "$configs" --resume \
-			>"$BATS_TEST_TMPDIR/log" 2>&1 || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
-	done
+	in_two_goes vacuum pgbench,vacuum --scenario s5 --json "$results"
 	grep -q 's5.json has 10 runs already' "$BATS_TEST_TMPDIR/log"
 	python3 - "$results" <<-'EOF'
 	import json, sys
