@@ -200,16 +200,22 @@ test_names(void **state)
 	expect_text("\naccounts (fsm)             ");
 	expect_text("\n\"two?lines\"                ");
 	strcpy(rows[1].database, "other");
-	/* A character of two bytes, in the middle of which it would be cut. */
+	/* Characters, not bytes, make the width. */
 	strcpy(rows[2].name, "\u00e412345678901234567890123456");
 	rows[2].key.fork = 0;
 	strcpy(rows[3].name, "pg_authid");	/* shared */
 	rows[3].key.fork = 0;
+	strcpy(rows[4].name, "\u00e4\u00e4\u00f612345678901234567890123456");
+	rows[4].key.fork = 0;
+	strcpy(rows[5].name, "gr\u00f6\u00dfe");
+	rows[5].key.fork = 0;
 	WRITTEN(assert_int_equal(findings__text(&findings, file), 0));
 	expect_text("\none:accounts (fsm)         ");
 	expect_text("\nother:\"two?lines\"          ");
-	expect_text("\n12345678901234567890123456 ");
-	expect_text("\npg_authid                  ");
+	expect_text("\n\u00e412345678901234567890123456 ");
+	expect_text("\npg_authid                   ");
+	expect_text("\n\u00f612345678901234567890123456 ");
+	expect_text("\ngr\u00f6\u00dfe                       ");
 }
 
 static double

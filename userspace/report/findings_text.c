@@ -214,20 +214,38 @@ print_row_head(FILE *file, const char *what)
 			"late", "missed", "waited s", "wasted");
 }
 
+/* Does a character of UTF-8 go on with this byte? */
+static bool
+goes_on(char byte)
+{
+	return ((unsigned char) byte & 0xc0) == 0x80;
+}
+
+/* How many bytes of a name are not the first of a character. */
+static int
+bytes_beyond_characters(const char *name)
+{
+	int			count = 0;
+
+	for (; *name != '\0'; name++)
+		count += goes_on(*name);
+	return count;
+}
+
 /* One row of a table; of a name that is too long, its end. */
 static void
 print_row(FILE *file, const char *name, const struct tally_row *row)
 {
-	size_t		length = strlen(name);
+	int			characters = (int) strlen(name) - bytes_beyond_characters(name);
 	char		timely[16];
 	char		b[5][24];
 
-	if (length > PATH_WIDTH)
-		name += length - PATH_WIDTH;
-	/* Not from the middle of a character on. */
-	while (((unsigned char) *name & 0xc0) == 0x80)
-		name++;
-	fprintf(file, "%-*s %9s %8s %7s %7s %9s %6s\n", PATH_WIDTH, name,
+	for (; characters > PATH_WIDTH; characters--)
+		do
+			name++;
+		while (goes_on(*name));
+	fprintf(file, "%-*s %9s %8s %7s %7s %9s %6s\n",
+			PATH_WIDTH + bytes_beyond_characters(name), name,
 			number(tally__row_read(row), 9, b[0]),
 			percent(row->read[TALLY_TIMELY], tally__row_read(row), timely),
 			number(row->read[TALLY_LATE], 7, b[1]), number(row->read[TALLY_MISSED], 7, b[2]),
