@@ -31,7 +31,8 @@ FUSE_LIBS   = $(eval FUSE_LIBS := $(shell pkg-config --libs fuse3))$(FUSE_LIBS)
 FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
-SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null))
+# The program's, with what the extension has in common with it.
+SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null)) pg-patch/redoahead/available.c
 # A unit test with a script run-NAME is of extension code, and builds itself.
 UNIT_SOURCES := $(filter-out $(patsubst tests/unit/run-%,tests/unit/test_%.c,$(wildcard \
 	tests/unit/run-*)),$(sort $(wildcard tests/unit/test_*.c)))
@@ -117,7 +118,7 @@ install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR
 	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
 
 clean: ## Remove what was compiled, but not the PostgreSQL builds
-	$(Q)rm -rf build/userspace build/bpf build/tests build/fuzz build/scripts build/extension \
+	$(Q)rm -rf build/userspace build/pg-patch build/bpf build/tests build/fuzz build/scripts build/extension \
 		build/redoahead build/diskmodel
 
 distclean: ## Remove build/ altogether (the cache of PostgreSQL builds stays)
@@ -130,7 +131,7 @@ build/redoahead: $(OBJECTS)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
 
-build/userspace/%.o: userspace/%.c Makefile
+$(OBJECTS): build/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) -c -o $@ $<

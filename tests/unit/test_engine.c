@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
+#include "available.h"
 #include "engine/engine.h"
-#include "engine/memory.h"
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
@@ -467,7 +467,7 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	const unsigned window = 1 << 22;	/* 32 GB */
 
 	(void) state;
-	if (memory__available() / BLOCK_BYTES > window)
+	if (available__bytes() / BLOCK_BYTES > window)
 		skip();
 	start(64, window);
 	run(1);						/* now memory is known */

@@ -2,8 +2,8 @@
  * engine_steer.c
  *		Shows the controller (control.h) what the engine sees, and follows it.
  */
+#include "available.h"
 #include "engine/engine_internal.h"
-#include "engine/memory.h"
 
 /*
  * Part of available memory that may hold blocks read ahead.  Redo writes most
@@ -67,7 +67,7 @@ engine_steer(struct engine *engine)
 	{
 		engine->memory_us = engine->reader.now_us;
 		control__fit(control, engine->reader.now_us,
-					 memory__available() / MEMORY_PART / engine->reader.layout.block_size);
+					 available__bytes() / MEMORY_PART / engine->reader.layout.block_size);
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read +
 				  engine->reader.counters.blocks_reread, engine->limited, stands_still);

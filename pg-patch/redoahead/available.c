@@ -1,8 +1,8 @@
 /*
- * memory.c
- *		How much memory the page cache could have, as /proc and cgroups tell.
+ * available.c
+ *		How much memory could be had, as /proc and cgroups tell.
  *
- * Pages are charged to the memory cgroup of the process that reads them first,
+ * Pages are charged to the memory cgroup of the process that touches them first,
  * which is this one, and count in all cgroups above it.  Each of them, and the
  * machine, leaves so much: the limit, less what is used, plus what of that is
  * page cache, which makes room.  The least of these counts.  Version 1 and 2 of
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/memory.h"
+#include "available.h"
 
 /* Room for the path of a cgroup's file. */
 #define PATH_BYTES	4096
@@ -167,9 +167,12 @@ left_by_cgroups(const struct cgroup_files *version)
 	}
 }
 
-/* How much of memory could be page cache, bytes; UINT64_MAX if nothing tells. */
+/*
+ * How much memory could be page cache of this process, or its own, without swapping,
+ * bytes; UINT64_MAX if nothing tells.
+ */
 uint64_t
-memory__available(void)
+available__bytes(void)
 {
 	uint64_t	least = UINT64_MAX;
 	uint64_t	kilobytes;

@@ -1,6 +1,6 @@
 /*
- * test_memory.c
- *		How much memory there is for the page cache, with and without a cgroup.
+ * test_available.c
+ *		How much memory could be had, with and without a cgroup.
  *
  * What needs a cgroup is skipped where none can be made.
  */
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/memory.h"
+#include "available.h"
 
 #define MB	(UINT64_C(1) << 20)
 #define LIMIT	(64 * MB)
@@ -119,7 +119,7 @@ available_in(const char *cgroup, unsigned file_mb)
 		for (unsigned i = 0; i < file_mb; i++)
 			if (write(fd, zeroes, sizeof(zeroes)) != (ssize_t) sizeof(zeroes))
 				_exit(1);
-		available = memory__available();
+		available = available__bytes();
 		_exit(write(ends[1], &available, sizeof(available)) != (ssize_t) sizeof(available));
 	}
 	close(ends[1]);
@@ -134,7 +134,7 @@ static void
 test_is_no_more_than_the_machine_has(void **state)
 {
 	uint64_t	before = mem_available();
-	uint64_t	available = memory__available();
+	uint64_t	available = available__bytes();
 	uint64_t	after = mem_available();
 	uint64_t	most = before > after ? before : after;
 

@@ -1,0 +1,14 @@
+/*
+ * available.h
+ *		How much memory could be had.
+ *
+ * Shared by the server extension and the daemon.
+ */
+#ifndef REDOAHEAD_AVAILABLE_H
+#define REDOAHEAD_AVAILABLE_H
+
+#include <stdint.h>
+
+uint64_t	available__bytes(void);
+
+#endif							/* REDOAHEAD_AVAILABLE_H */
