@@ -16,7 +16,6 @@
  */
 #include "postgres.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -33,6 +32,7 @@
 #include "storage/shmem.h"
 #include "utils/wait_event.h"
 
+#include "available.h"
 #include "redoahead.h"
 
 /* Linux 5.14 */
@@ -49,8 +49,8 @@
 /* The startup process maps the next chunk this many buffers before its end. */
 #define MARGIN_BUFFERS	(CHUNK_BUFFERS / 4)
 
-/* The worker rests while less memory than this is available, kB. */
-#define MIN_AVAILABLE_KB	(512 * 1024)
+/* The worker rests while less memory than this is available, bytes. */
+#define MIN_AVAILABLE	(512 * 1024 * 1024)
 
 int			redoahead_prefault; /* MB to allocate ahead; 0: don't */
 int			prefault_frontier = INT_MAX;	/* see prefault__used() */
@@ -164,24 +164,6 @@ prefault__advance(int buffer)
 		SetLatch(latch);
 }
 
-/* Memory that could be had without swapping, kB; INT64_MAX if unknown. */
-static int64
-available_kb(void)
-{
-	char		buf[512];
-	char	   *line;
-	int			fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-	ssize_t		got;
-
-	if (fd < 0)
-		return PG_INT64_MAX;
-	got = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	buf[Max(got, 0)] = '\0';
-	line = strstr(buf, "MemAvailable:");
-	return line ? strtoll(line + strlen("MemAvailable:"), NULL, 10) : PG_INT64_MAX;
-}
-
 /* The background worker. */
 void
 redoahead_prefault_main(Datum arg)
@@ -198,7 +180,7 @@ redoahead_prefault_main(Datum arg)
 		int			wanted = pg_atomic_read_u32(&shared->wanted);
 		int			end = Min(done + CHUNK_BUFFERS, wanted);
 
-		if (done < wanted && available_kb() >= MIN_AVAILABLE_KB)
+		if (done < wanted && available__bytes() >= MIN_AVAILABLE)
 		{
 			if (!populate(done, end, MADV_POPULATE_WRITE))
 				break;
