@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "portability/instr_time.h"
 
+#include "lookahead.h"
 #include "redoahead.h"
 
 /* How long until we try again to find a daemon, in ms. */
@@ -306,6 +307,8 @@ read_reply(uint64 now)
 						reply.version, REDOAHEAD_ABI_VERSION));
 	else
 	{
+		int			window = lookahead__window();
+
 		state = REDOAHEAD_ATTACHED;
 		daemon_pid = reply.pid;
 		last_heartbeat = 0;
@@ -314,7 +317,10 @@ read_reply(uint64 now)
 		redoahead_counters.attached++;
 		ereport(LOG,
 				(errmsg("redoahead: attached to the daemon (PID %u), looking %d block references ahead",
-						daemon_pid, redoahead_window)));
+						daemon_pid, window),
+				 window < redoahead_window ?
+				 errdetail("There is too little memory for redoahead.window = %d.",
+						   redoahead_window) : 0));
 		redoahead__attached();
 	}
 }

@@ -8,6 +8,7 @@
 
 #include "utils/memutils.h"
 
+#include "available.h"
 #include "buffers.h"
 #include "emission.h"
 #include "lookahead.h"
@@ -18,6 +19,16 @@
  * buffers, but no more than this (64 to 128 bytes each).
  */
 #define MAX_SEEN_BUFFERS	(4 * 1024 * 1024)
+
+/*
+ * Part of available memory that looking ahead may take, half of it for decoded
+ * records: what it takes, the page cache has not.
+ */
+#define MEMORY_PART			16
+
+/* What a reference of the window takes, and what is taken at least, bytes. */
+#define BYTES_PER_REF		256
+#define LEAST_SHARE			(512 * 1024)
 
 /* Loads are estimated from so many references, the latest ones. */
 #define RECENT_REFS			(1024 * 1024)
@@ -40,6 +51,27 @@ lookahead__forget(void)
 	lookahead.head = lookahead.tail = lookahead.replaying = lookahead.settled = 0;
 	lookahead.near = PG_UINT32_MAX;
 	lookahead.reach = PG_UINT64_MAX;
+}
+
+/* What memory allows for decoded records, and again for references, bytes. */
+static uint64
+memory_share(void)
+{
+	return Max(available__bytes() / MEMORY_PART / 2, LEAST_SHARE);
+}
+
+/* How many block references to look ahead: as told, or what memory allows. */
+int
+lookahead__window(void)
+{
+	return Min((uint64) redoahead_window, memory_share() / BYTES_PER_REF);
+}
+
+/* The same for the size of the decode buffer, bytes. */
+size_t
+lookahead__decode_buffer_size(void)
+{
+	return Min((uint64) redoahead_decode_buffer_size * 1024, memory_share());
 }
 
 /*

@@ -40,6 +40,7 @@ typedef struct Lookahead
 {
 	SeenTable	seen;			/* memory of blocks; empty until attached */
 	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
+	int			window;			/* references to look ahead; 0 until attached */
 	uint32		mask;			/* of positions in the queue */
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest one not replayed */
@@ -57,6 +58,8 @@ typedef struct Lookahead
 extern Lookahead lookahead;
 
 extern void lookahead__forget(void);
+extern int	lookahead__window(void);
+extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);
 extern void lookahead__estimate(void);
 extern PendingRef *lookahead__next_doubtful(void);

@@ -80,14 +80,17 @@ forget(void)
 static bool
 sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 {
+	int			window = lookahead__window();
+
 	/* With direct I/O, the page cache is the wrong place. */
 	if (attach__state() != REDOAHEAD_ATTACHED ||
 		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
-		!lookahead__fit(redoahead_window))
+		!lookahead__fit(window))
 		return false;
 
-	*max_distance = redoahead_window;
-	*decode_buffer_size = (size_t) redoahead_decode_buffer_size * 1024;
+	lookahead.window = window;
+	*max_distance = window;
+	*decode_buffer_size = lookahead__decode_buffer_size();
 	return true;
 }
 

@@ -19,6 +19,7 @@
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
+#include "lookahead.h"
 #include "redoahead.h"
 
 #define NCOUNTERS	(sizeof(RedoaheadCounters) / sizeof(uint64))
@@ -40,6 +41,7 @@ typedef struct SharedStats
 {
 	pg_atomic_uint32 state;		/* a RedoaheadState */
 	pg_atomic_uint32 pid;		/* the daemon's process id, 0 if none */
+	pg_atomic_uint32 window;	/* references to look ahead, 0 if never attached */
 	pg_atomic_uint64 replay_lsn;	/* record being replayed */
 	pg_atomic_uint64 decode_lsn;	/* last record decoded */
 	pg_atomic_uint64 counters[NCOUNTERS];	/* a RedoaheadCounters */
@@ -85,6 +87,7 @@ startup_shmem(void)
 
 		pg_atomic_init_u32(&shared->state, REDOAHEAD_OFF);
 		pg_atomic_init_u32(&shared->pid, 0);
+		pg_atomic_init_u32(&shared->window, 0);
 		pg_atomic_init_u64(&shared->replay_lsn, 0);
 		pg_atomic_init_u64(&shared->decode_lsn, 0);
 		for (int i = 0; i < NCOUNTERS; i++)
@@ -132,6 +135,7 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 
 	pg_atomic_write_u32(&shared->state, attach__state());
 	pg_atomic_write_u32(&shared->pid, attach__pid());
+	pg_atomic_write_u32(&shared->window, lookahead.window);
 	pg_atomic_write_u64(&shared->replay_lsn, replay_lsn);
 	pg_atomic_write_u64(&shared->decode_lsn, decode_lsn);
 	for (int i = 0; i < NCOUNTERS; i++)
@@ -173,6 +177,7 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	bool		nulls[NCOLUMNS] = {0};
 	RedoaheadCounters c;
 	uint32		pid;
+	uint32		window;
 	uint64		lsn;
 	int			n = 0;
 
@@ -191,6 +196,7 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	for (int i = 0; i < NCOUNTERS; i++)
 		((uint64 *) &c)[i] = pg_atomic_read_u64(&shared->counters[i]);
 	pid = pg_atomic_read_u32(&shared->pid);
+	window = pg_atomic_read_u32(&shared->window);
 
 	values[n++] = CStringGetTextDatum(state_names[pg_atomic_read_u32(&shared->state)]);
 	nulls[n] = (pid == 0);
@@ -212,7 +218,7 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(c.wakeups);
 	values[n++] = Int64GetDatum(c.attached);
 	values[n++] = Int64GetDatum(c.lost);
-	values[n++] = Int32GetDatum(redoahead_window);
+	values[n++] = Int32GetDatum(window > 0 ? window : redoahead_window);
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.taken));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_read));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_failed));

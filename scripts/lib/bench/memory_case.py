@@ -14,6 +14,7 @@ import re
 from . import cgroup, pagecache, recovery, s2, workload
 
 STARTUP = re.compile(r'\[(\d+)\] LOG:  redo starts at ')
+LOOKING = re.compile(r'looking (\d+) block references ahead')
 
 
 def make_case(size):
@@ -41,8 +42,9 @@ def recover(image, case, name, builds, program, place, progress):
 def recover_traced(image, case, name, builds, program, place, progress):
     """The same by the daemon, traced.
 
-    The run says in `pages` what became of those read ahead, and in
-    `window_blocks` how many blocks might be there unused in the end.
+    The run says in `pages` what became of those read ahead, in `window_blocks`
+    how many blocks might be there unused in the end, and in `window_references`
+    how far the server looked ahead.
     """
     output = os.path.join(place, 'pages.trace')
     data = os.path.join(place, 'data')
@@ -51,9 +53,11 @@ def recover_traced(image, case, name, builds, program, place, progress):
     with open(os.path.join(place, 'stats.json'), encoding='utf-8') as file:
         stats = json.load(file)
     with open(os.path.join(place, 'server.log'), encoding='utf-8', errors='replace') as file:
-        startup = int(STARTUP.search(file.read())[1])
+        log = file.read()
+    startup = int(STARTUP.search(log)[1])
     with open(output, encoding='utf-8', errors='replace') as file:
         pages = pagecache.judge(file, stats['pid'], startup, pagecache.data_inodes(data))
     os.remove(output)
     return {**run, 'window_blocks': stats['control']['window_blocks'],
+            'window_references': int(LOOKING.search(log)[1]),
             'pages': {**pages, 'events_lost': trace.lost}}
