@@ -139,22 +139,27 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 	stop_server "$DATA"
 }
 
+# Trace a standby of stock until it has replayed something, as $DATA, which is left running.
+trace_standby() {			# NAME HOT_STANDBY
+	DATA=$CASE/$1
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	settings "$DATA" hot_standby="$2" recovery_prefetch=off
+	evict "$DATA"
+	start_trace "$DATA" --names=auto
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+	feed "$DATA"
+	feed "$DATA"
+	[ "$2" = off ] || wait_until 'connections' sql "$DATA" -c 'SELECT 1'
+}
+
 # Lost otherwise: names on standbys; and recoveries that take no connections.
 @test "names of a standby are looked up if it takes connections" {
 	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
 	local hot
 	for hot in off on; do
-		DATA=$CASE/$hot
-		copy_cluster "$WORK/crashed" "$DATA"
-		feed_from_archive "$DATA"
-		settings "$DATA" hot_standby=$hot recovery_prefetch=off
-		evict "$DATA"
-		start_trace "$DATA" --names=auto
-		start_server --no-wait "$STOCK" "$DATA"
-		wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
-		feed "$DATA"
-		feed "$DATA"
-		[ $hot = off ] || wait_until 'connections' sql "$DATA" -c 'SELECT 1'
+		trace_standby $hot $hot
 		kill -INT "$TRACE"
 		end_trace "$DATA"
 		stop_server "$DATA" immediate
@@ -165,6 +170,21 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 	grep -qE '^pgbench_accounts_pkey +[0-9]' "$CASE/on.trace"
 	no grep -q '^base/5/' "$CASE/on.trace"
 	no grep -E '.{81}' "$CASE/on.trace"
+}
+
+# Lost otherwise: the report, for who waits for it, of a server that hangs.
+@test "a server that does not answer costs names, and not the report" {
+	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	local postmaster
+	trace_standby silent on
+	postmaster=$(head -n 1 "$DATA/postmaster.pid")
+	kill -STOP "$postmaster"
+	kill -INT "$TRACE"
+	end_trace "$DATA" || { kill -CONT "$postmaster"; false; }
+	kill -CONT "$postmaster"
+	stop_server "$DATA" immediate
+	grep -q 'by their paths: .*timeout expired' "$DATA.trace.log"
+	grep -q '^base/5/' "$DATA.trace"
 }
 
 # Trace a recovery in forced ways, which must see all and be shown.
