@@ -396,6 +396,37 @@ test_feedback_mends_the_worst_start(void **state)
 	}
 }
 
+/* A fast device that a small window holds up. */
+static double
+held_up(unsigned depth)
+{
+	double		share = control.window >= 65536 ? 1 : control.window >= 8192 ? 0.8 : 0.6;
+
+	return 2 * ssd(depth) * share;
+}
+
+/* Lost otherwise: what came with a larger window would be taken for the depth's merit. */
+static void
+test_a_window_that_grows_does_not_speak_for_the_depth(void **state)
+{
+	struct control_feedback seen = {
+		.elapsed_us = FEED_US,.waited_us = FEED_US / 2,.window_full = true
+	};
+
+	(void) state;
+	control__init(&control, 256, 1024, 1024, 65536, true);
+	control__begin(&control, now_us);
+	while (control.window < 65536)
+	{
+		work(held_up, 0.03, false, 0);
+		control__feed(&control, now_us, &seen);
+		assert_int_equal(control.depth, 256);
+	}
+	/* Now it can be measured. */
+	work(array, 10, true, 0);
+	assert_int_equal(control.settled, 1024);
+}
+
 /* A window that is full is the cause, whatever the depth is. */
 static void
 test_a_full_window_grows_while_redo_waits(void **state)
@@ -528,6 +559,7 @@ main(void)
 		cmocka_unit_test(test_halvings_do_not_add_up),
 		cmocka_unit_test(test_a_trial_ends_when_nothing_can_be_measured),
 		cmocka_unit_test(test_feedback_mends_the_worst_start),
+		cmocka_unit_test(test_a_window_that_grows_does_not_speak_for_the_depth),
 		cmocka_unit_test(test_a_full_window_grows_while_redo_waits),
 		cmocka_unit_test(test_bounds_are_no_changes),
 		cmocka_unit_test(test_late_blocks_count_beside_time),

@@ -43,6 +43,12 @@
 #define START_BLOCKS	16
 #define START_PERCENT	110
 
+/*
+ * But it takes so long while the window is small, us: if that grows meanwhile, as it
+ * does while redo waits, it is measured anew.
+ */
+#define START_SMALL_US	60000
+
 /* Trials in a row that must succeed before the depth is changed, down and up. */
 static const unsigned confirmations[] = {2, 3};
 
@@ -288,6 +294,8 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	struct control_sample *sample = &control->sample;
 	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->depth;
 	uint64_t	least = control->starting ? START_BLOCKS : SAMPLE_BLOCKS;
+	uint64_t	sample_us = !control->starting ? control->sample_us :
+		control->asked < control->ceiling ? START_SMALL_US : SAMPLE_US;
 
 	redo_waits = redo_waits || control->waiting;
 	control->last_us = now_us;
@@ -313,6 +321,6 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 
 	if (needed < least)
 		needed = least;
-	if (sample->blocks >= needed && sample->busy_us >= (control->starting ? SAMPLE_US : control->sample_us))
+	if (sample->blocks >= needed && sample->busy_us >= sample_us)
 		end_sample(control);
 }
