@@ -44,6 +44,7 @@
 #include "implied.h"
 #include "lookahead.h"
 #include "redoahead.h"
+#include "warm.h"
 
 PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
@@ -51,19 +52,28 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 #define RECORDS_PER_POLL	16
 
 /*
- * How many references before redo comes to one its slot, and then its buffer,
- * are brought into the CPU's cache.  A record takes redo 1 to 3 us, memory
- * answers within 0.1 us or so; too early and they're gone again.
+ * How many references are put off until the memory's slots for them are in the
+ * CPU's cache, and how many must be between them and redo for that.
  */
-#define SLOT_DISTANCE		16
-#define BUFFER_DISTANCE		8
+#define DEFERRED_REFS		4
+#define LEAST_LEAD			64
 
-/* Cache lines of a page to bring in: its header and some line pointers. */
-#define PAGE_LINES			4
+/* A reference that has not been considered yet. */
+typedef struct DeferredRef
+{
+	DecodedXLogRecord *record;
+	uint8		block_id;
+	bool		filtered;
+} DeferredRef;
 
 RedoaheadCounters redoahead_counters;
 
 static uint32 records_until_poll = 1;
+
+/* A circular queue of those that were put off; positions wrap around. */
+static DeferredRef deferred[DEFERRED_REFS];
+static uint32 deferred_head;
+static uint32 deferred_tail;
 
 
 /* Forget what was asked for, and all references under way. */
@@ -77,38 +87,9 @@ forget(void)
 
 /* ---------- the sink ---------- */
 
-static bool
-sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
-{
-	int			window = lookahead__window();
-
-	/* With direct I/O, the page cache is the wrong place. */
-	if (attach__state() != REDOAHEAD_ATTACHED ||
-		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
-		!lookahead__fit(window))
-		return false;
-
-	lookahead.window = window;
-	*max_distance = window;
-	*decode_buffer_size = lookahead__decode_buffer_size();
-	return true;
-}
-
-static void
-sink_decoded(const DecodedXLogRecord *record)
-{
-	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
-	int			n;
-
-	lookahead.decode_lsn = record->lsn;
-	lookahead__estimate();
-	n = implied__of_record(record, refs);
-	if (unlikely(n > 0))
-		emission__implied(refs, n);
-}
-
+/* Decide what becomes of a block reference. */
 static XLogPrefetchSinkResult
-sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
+consider(DecodedXLogRecord *record, int block_id, bool filtered)
 {
 	DecodedBkpBlock *block = &record->blocks[block_id];
 	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
@@ -119,8 +100,6 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	bool		found;
 	bool		doubtful = false;
 
-	/* A record's first blocks may have gone another way, without decoded(). */
-	lookahead.decode_lsn = record->lsn;
 	redoahead_counters.offered++;
 
 	/* Without an image, this record only tells backup tools of the block. */
@@ -204,6 +183,98 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	return result;
 }
 
+/* The same for the oldest one that was put off. */
+static XLogPrefetchSinkResult
+consider_next(void)
+{
+	const DeferredRef *ref = &deferred[deferred_tail++ % DEFERRED_REFS];
+
+	return consider(ref->record, ref->block_id, ref->filtered);
+}
+
+/* And for all of them. */
+static void
+consider_deferred(void)
+{
+	while (deferred_tail != deferred_head)
+		(void) consider_next();
+}
+
+static bool
+sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
+{
+	int			window = lookahead__window();
+
+	/* The memory may become another one. */
+	consider_deferred();
+
+	/* With direct I/O, the page cache is the wrong place. */
+	if (attach__state() != REDOAHEAD_ATTACHED ||
+		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
+		!lookahead__fit(window))
+		return false;
+
+	lookahead.window = window;
+	*max_distance = window;
+	*decode_buffer_size = lookahead__decode_buffer_size();
+	return true;
+}
+
+static void
+sink_decoded(const DecodedXLogRecord *record)
+{
+	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
+	int			n;
+
+	lookahead.decode_lsn = record->lsn;
+	lookahead__estimate();
+	n = implied__of_record(record, refs);
+	if (unlikely(n > 0))
+	{
+		/* The daemon gets references in the order of their records. */
+		consider_deferred();
+		emission__implied(refs, n);
+	}
+}
+
+/*
+ * The memory's slot for a block is met at random in megabytes, and redo would
+ * wait for it.  So it is sent for, and the reference put off for a few others.
+ * What is told then is of an earlier one: in sum it is right.
+ */
+static XLogPrefetchSinkResult
+sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
+{
+	const DecodedBkpBlock *block = &record->blocks[block_id];
+	XLogPrefetchSinkResult result = XLOG_PREFETCH_SINK_REPEAT;
+	const SeenSlot *set;
+	SeenKey		key;
+
+	/* A record's first blocks may have gone another way, without decoded(). */
+	lookahead.decode_lsn = record->lsn;
+
+	if (lookahead.head - lookahead.tail < LEAST_LEAD)
+	{
+		consider_deferred();
+		return consider(record, block_id, filtered);
+	}
+
+	if (deferred_head - deferred_tail == DEFERRED_REFS)
+		result = consider_next();
+	deferred[deferred_head++ % DEFERRED_REFS] = (DeferredRef)
+	{
+		.record = record,.block_id = block_id,.filtered = filtered
+	};
+
+	key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+					block->rlocator.relNumber, block->blkno,
+					block->forknum, REDOAHEAD_KIND_RELATION);
+	set = seen__set(&lookahead.seen, &key);
+	for (int i = 0; i < SEEN_WAYS; i += CACHE_LINE / sizeof(SeenSlot))
+		__builtin_prefetch(set + i, 1);
+	return result;
+}
+
 /* Ask for the doubtful blocks that redo will come to soon and that have left. */
 static void
 look_again(void)
@@ -224,42 +295,6 @@ look_again(void)
 }
 
 /*
- * Bring what redo will touch soon, by way of the references "position" leads
- * to, into the CPU's cache.
- */
-static inline void
-warm_cpu_cache(uint32 position)
-{
-	const PendingRef *far = &lookahead.pending[(position + SLOT_DISTANCE) & lookahead.mask];
-	const PendingRef *near = &lookahead.pending[(position + BUFFER_DISTANCE) & lookahead.mask];
-	Buffer		buffer;
-
-	if (lookahead.head - position <= SLOT_DISTANCE)
-		return;
-
-	/* What was not known when it was decoded, redo may have found since. */
-	if (far->buffer == InvalidBuffer)
-		__builtin_prefetch(&lookahead.seen.slots[far->slot]);
-	buffer = near->buffer;
-	if (buffer == InvalidBuffer)
-		buffer = lookahead.seen.slots[near->slot].buffer;
-	if (buffer != InvalidBuffer)
-	{
-		const char *page = BufferGetBlock(buffer);
-
-		/*
-		 * A prefetch may be dropped where it would miss the TLB, a load is not;
-		 * so the first access of each kind is one, and they miss side by side.
-		 */
-		(void) *(volatile uint32 *) &GetBufferDescriptor(buffer - 1)->state;
-		(void) *(const volatile char *) page;
-		(void) *(const volatile char *) (page + BLCKSZ / 2);
-		for (int line = 1; line < PAGE_LINES; line++)
-			__builtin_prefetch(page + line * 64, 1);
-	}
-}
-
-/*
  * A record is about to be replayed.  Redo will look for its blocks: say where
  * the last redo that used them found them.
  */
@@ -267,6 +302,12 @@ static void
 sink_replaying(DecodedXLogRecord *record)
 {
 	uint32		i;
+
+	/* Records are gone once they are replayed, and what is near cannot wait. */
+	if (deferred_tail != deferred_head &&
+		(lookahead.head - lookahead.tail < LEAST_LEAD ||
+		 deferred[deferred_tail % DEFERRED_REFS].record->lsn <= record->lsn))
+		consider_deferred();
 
 	lookahead.replay_lsn = record->lsn;
 	look_again();
@@ -293,7 +334,7 @@ sink_replaying(DecodedXLogRecord *record)
 
 		if (ref->lsn != record->lsn)
 			break;
-		warm_cpu_cache(i);
+		warm__ahead(i);
 		if (block->prefetch_buffer == InvalidBuffer && slot->buffer != 0 &&
 			lookahead__slot_is_for(slot, block))
 		{
@@ -335,6 +376,7 @@ sink_reset(void)
 	if (lookahead.seen.slots)
 		seen__clear(&lookahead.seen);
 	implied__forget();
+	deferred_tail = deferred_head;
 	lookahead.replay_lsn = lookahead.decode_lsn = InvalidXLogRecPtr;
 	forget();
 }
