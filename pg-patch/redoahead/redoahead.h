@@ -4,6 +4,7 @@
  *
  * redoahead.c	the prefetch sink: what to emit
  * lookahead.c	the references between decoding and replay
+ * warm.h		what redo will touch soon, into the CPU's cache
  * emission.c	asking for blocks, of the daemon or of the kernel
  * settings.c	settings
  * attach.c		the daemon: connecting, watching, letting go
@@ -12,6 +13,7 @@
  * prefault.c	first touches of shared buffers, out of redo's way
  * implied.c	blocks that redo reads although no record names them
  * seen.c		memory of blocks that needn't be emitted again
+ * available.c	how much memory could be had; the daemon's, too
  * emit.h		the producer's end of the ring
  */
 #ifndef REDOAHEAD_H
