@@ -1,6 +1,7 @@
-# Builds and checks redoahead: the program from userspace/ with its BPF programs
-# from bpf/, unit tests, test tools and fuzzers from tests/.  PostgreSQL and the server extension are built
-# by scripts/build-postgresql, which has a cache of its own.
+# Builds and checks redoahead: the program from userspace/, with its BPF programs
+# from bpf/ and what it shares with the extension; unit tests, test tools and
+# fuzzers from tests/.  PostgreSQL and the server extension are built by
+# scripts/build-postgresql, which has a cache of its own.
 #
 #   make V=1          shows the commands
 #   make PG_SRC=DIR   uses this PostgreSQL source tree instead of Debian's
