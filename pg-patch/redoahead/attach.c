@@ -307,8 +307,10 @@ read_reply(uint64 now)
 						reply.version, REDOAHEAD_ABI_VERSION));
 	else
 	{
-		int			window = lookahead__window();
+		int			window;
 
+		lookahead__look_at_memory();
+		window = lookahead__window();
 		state = REDOAHEAD_ATTACHED;
 		daemon_pid = reply.pid;
 		last_heartbeat = 0;
@@ -319,7 +321,7 @@ read_reply(uint64 now)
 				(errmsg("redoahead: attached to the daemon (PID %u), looking %d block references ahead",
 						daemon_pid, window),
 				 window < redoahead_window ?
-				 errdetail("There is too little memory for redoahead.window = %d.",
+				 errdetail("redoahead.window is %d, for which the server's memory cgroup, or the machine, has too little memory.",
 						   redoahead_window) : 0));
 		redoahead__attached();
 	}

@@ -3,7 +3,8 @@
  *		How much memory could be had, as /proc and cgroups tell.
  *
  * Pages are charged to the memory cgroup of the process that touches them first,
- * which is this one, and count in all cgroups above it.  Each of them, and the
+ * which is this one (for data, the daemon; for what looking ahead takes, the
+ * startup process), and count in all cgroups above it.  Each of them, and the
  * machine, leaves so much: the limit, less what is used, plus what of that is
  * page cache, which makes room.  The least of these counts.  Version 1 and 2 of
  * cgroups differ only in names.

@@ -72,6 +72,33 @@ emission__as_stock(const SeenKey *key)
 								key->block).initiated_io;
 }
 
+/* Where a page of an SLRU is remembered, if it has been emitted lately. */
+static SeenKey *
+recent_of(const struct redoahead_ref *ref)
+{
+	return &recent_slru[ref->rel * SLRU_WAYS + ref->block % SLRU_WAYS];
+}
+
+static SeenKey
+key_of(const struct redoahead_ref *ref)
+{
+	return seen__key(ref->spc, ref->db, ref->rel, ref->block, ref->fork, ref->kind);
+}
+
+/* May any of these be emitted? */
+bool
+emission__is_news(const struct redoahead_ref *refs, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		SeenKey		key = key_of(&refs[i]);
+
+		if (refs[i].kind != REDOAHEAD_KIND_SLRU || !seen__same(recent_of(&refs[i]), &key))
+			return true;
+	}
+	return false;
+}
+
 /* Emit what the WAL does not name, unless it has been lately. */
 void
 emission__implied(const struct redoahead_ref *refs, int n)
@@ -79,16 +106,14 @@ emission__implied(const struct redoahead_ref *refs, int n)
 	for (int i = 0; i < n; i++)
 	{
 		const struct redoahead_ref *ref = &refs[i];
-		SeenKey		key = seen__key(ref->spc, ref->db, ref->rel, ref->block,
-									ref->fork, ref->kind);
+		SeenKey		key = key_of(ref);
 
 		if (!emission__possible())
 			return;
 
 		if (ref->kind == REDOAHEAD_KIND_SLRU)
 		{
-			SeenKey    *recent = &recent_slru[ref->rel * SLRU_WAYS +
-											  ref->block % SLRU_WAYS];
+			SeenKey    *recent = recent_of(ref);
 
 			/* Once is enough: it stays in the SLRU's buffers, or near. */
 			if (seen__same(recent, &key))

@@ -10,6 +10,7 @@
 
 extern bool emission__emit(const struct redoahead_ref *ref);
 extern bool emission__as_stock(const SeenKey *key);
+extern bool emission__is_news(const struct redoahead_ref *refs, int n);
 extern void emission__implied(const struct redoahead_ref *refs, int n);
 extern void emission__forget(void);
 

@@ -53,25 +53,30 @@ lookahead__forget(void)
 	lookahead.reach = PG_UINT64_MAX;
 }
 
-/* What memory allows for decoded records, and again for references, bytes. */
-static uint64
-memory_share(void)
+/*
+ * See how much memory looking ahead may take.  To be called when a daemon comes:
+ * what is taken then is not given back.
+ */
+void
+lookahead__look_at_memory(void)
 {
-	return Max(available__bytes() / MEMORY_PART / 2, LEAST_SHARE);
+	uint64		share = available__bytes() / MEMORY_PART / 2;
+
+	lookahead.share = Max(share, LEAST_SHARE);
 }
 
 /* How many block references to look ahead: as told, or what memory allows. */
 int
 lookahead__window(void)
 {
-	return Min((uint64) redoahead_window, memory_share() / BYTES_PER_REF);
+	return Min(lookahead.share / BYTES_PER_REF, (uint64) redoahead_window);
 }
 
 /* The same for the size of the decode buffer, bytes. */
 size_t
 lookahead__decode_buffer_size(void)
 {
-	return Min((uint64) redoahead_decode_buffer_size * 1024, memory_share());
+	return Min(lookahead.share, (uint64) redoahead_decode_buffer_size * 1024);
 }
 
 /*

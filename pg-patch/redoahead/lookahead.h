@@ -11,7 +11,7 @@
  * blocks leave shared buffers in between; then a reference is marked doubtful,
  * and looked at again shortly before redo comes to it.
  *
- * Private to redoahead.c and lookahead.c, and all in the startup process.
+ * All in the startup process.
  */
 #ifndef REDOAHEAD_LOOKAHEAD_H
 #define REDOAHEAD_LOOKAHEAD_H
@@ -40,7 +40,8 @@ typedef struct Lookahead
 {
 	SeenTable	seen;			/* memory of blocks; empty until attached */
 	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
-	int			window;			/* references to look ahead; 0 until attached */
+	uint64		share;			/* bytes for decoded records, and again for references */
+	int			window;			/* references to look ahead; 0 while they are not offered */
 	uint32		mask;			/* of positions in the queue */
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest one not replayed */
@@ -58,6 +59,7 @@ typedef struct Lookahead
 extern Lookahead lookahead;
 
 extern void lookahead__forget(void);
+extern void lookahead__look_at_memory(void);
 extern int	lookahead__window(void);
 extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);

@@ -75,6 +75,11 @@ static DeferredRef deferred[DEFERRED_REFS];
 static uint32 deferred_head;
 static uint32 deferred_tail;
 
+/* And one of what became of those before them, and has not been told yet. */
+static XLogPrefetchSinkResult results[2 * DEFERRED_REFS];
+static uint32 results_head;
+static uint32 results_tail;
+
 
 /* Forget what was asked for, and all references under way. */
 static void
@@ -87,6 +92,16 @@ forget(void)
 
 /* ---------- the sink ---------- */
 
+/* Why redo won't read a block. */
+static XLogPrefetchSinkResult
+not_read(const DecodedBkpBlock *block)
+{
+	redoahead_counters.not_read++;
+	if (block->has_image)
+		return XLOG_PREFETCH_SINK_IMAGE;
+	return block->flags & BKPBLOCK_WILL_INIT ? XLOG_PREFETCH_SINK_INIT : XLOG_PREFETCH_SINK_NEW;
+}
+
 /* Decide what becomes of a block reference. */
 static XLogPrefetchSinkResult
 consider(DecodedXLogRecord *record, int block_id, bool filtered)
@@ -97,6 +112,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 								block->forknum, REDOAHEAD_KIND_RELATION);
 	XLogPrefetchSinkResult result;
 	SeenSlot   *slot;
+	bool		attached = attach__state() == REDOAHEAD_ATTACHED;
 	bool		found;
 	bool		doubtful = false;
 
@@ -105,12 +121,9 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	/* Without an image, this record only tells backup tools of the block. */
 	if (record->header.xl_rmid == RM_XLOG_ID && !block->has_image &&
 		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT)
-	{
-		redoahead_counters.not_read++;
-		return XLOG_PREFETCH_SINK_NOT_READ;
-	}
+		return not_read(block);
 
-	if (!filtered)
+	if (!filtered && attached)
 	{
 		struct redoahead_ref refs[IMPLIED_MAX_PER_BLOCK];
 		int			n = implied__of_block(record, block_id, refs);
@@ -132,14 +145,10 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	{
 		/* This record does, without reading. */
 		slot->lsn = record->lsn;
-		redoahead_counters.not_read++;
-		result = XLOG_PREFETCH_SINK_NOT_READ;
+		result = not_read(block);
 	}
 	else if (filtered)
-	{
-		redoahead_counters.not_read++;
-		return XLOG_PREFETCH_SINK_NOT_READ;
-	}
+		return not_read(block);
 	else if (found && lookahead__comes(slot))
 	{
 		/* The same, but by then it may have left again. */
@@ -164,12 +173,12 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 			result = XLOG_PREFETCH_SINK_HIT;
 			doubtful = lookahead__is_long();
 		}
-		else if (emission__possible() && emission__ask(&key, record->lsn))
+		else if (attached && emission__ask(&key, record->lsn))
 			result = XLOG_PREFETCH_SINK_IO;
 		else if (emission__as_stock(&key))
 			return XLOG_PREFETCH_SINK_IO;
 		else
-			return XLOG_PREFETCH_SINK_NOT_READ;
+			return XLOG_PREFETCH_SINK_NEW;
 		slot->lsn = record->lsn;
 	}
 
@@ -184,12 +193,13 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 }
 
 /* The same for the oldest one that was put off. */
-static XLogPrefetchSinkResult
+static void
 consider_next(void)
 {
 	const DeferredRef *ref = &deferred[deferred_tail++ % DEFERRED_REFS];
 
-	return consider(ref->record, ref->block_id, ref->filtered);
+	results[results_head++ % lengthof(results)] =
+		consider(ref->record, ref->block_id, ref->filtered);
 }
 
 /* And for all of them. */
@@ -197,21 +207,24 @@ static void
 consider_deferred(void)
 {
 	while (deferred_tail != deferred_head)
-		(void) consider_next();
+		consider_next();
 }
 
 static bool
 sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 {
-	int			window = lookahead__window();
+	int			window;
 
-	/* The memory may become another one. */
+	/* The memory of blocks may become another one. */
 	consider_deferred();
+	lookahead.window = 0;
 
 	/* With direct I/O, the page cache is the wrong place. */
 	if (attach__state() != REDOAHEAD_ATTACHED ||
-		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
-		!lookahead__fit(window))
+		(io_direct_flags & IO_DIRECT_DATA) != 0)
+		return false;
+	window = lookahead__window();
+	if (!lookahead__fit(window))
 		return false;
 
 	lookahead.window = window;
@@ -229,7 +242,7 @@ sink_decoded(const DecodedXLogRecord *record)
 	lookahead.decode_lsn = record->lsn;
 	lookahead__estimate();
 	n = implied__of_record(record, refs);
-	if (unlikely(n > 0))
+	if (unlikely(n > 0) && emission__is_news(refs, n))
 	{
 		/* The daemon gets references in the order of their records. */
 		consider_deferred();
@@ -239,40 +252,39 @@ sink_decoded(const DecodedXLogRecord *record)
 
 /*
  * The memory's slot for a block is met at random in megabytes, and redo would
- * wait for it.  So it is sent for, and the reference put off for a few others.
- * What is told then is of an earlier one: in sum it is right.
+ * wait for it.  So it is sent for, and the reference put off for a few others;
+ * what is told then is what became of an earlier one.
  */
 static XLogPrefetchSinkResult
 sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 {
 	const DecodedBkpBlock *block = &record->blocks[block_id];
-	XLogPrefetchSinkResult result = XLOG_PREFETCH_SINK_REPEAT;
-	const SeenSlot *set;
-	SeenKey		key;
 
 	/* A record's first blocks may have gone another way, without decoded(). */
 	lookahead.decode_lsn = record->lsn;
 
-	if (lookahead.head - lookahead.tail < LEAST_LEAD)
-	{
-		consider_deferred();
-		return consider(record, block_id, filtered);
-	}
-
 	if (deferred_head - deferred_tail == DEFERRED_REFS)
-		result = consider_next();
+		consider_next();
 	deferred[deferred_head++ % DEFERRED_REFS] = (DeferredRef)
 	{
 		.record = record,.block_id = block_id,.filtered = filtered
 	};
 
-	key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
-					block->rlocator.relNumber, block->blkno,
-					block->forknum, REDOAHEAD_KIND_RELATION);
-	set = seen__set(&lookahead.seen, &key);
-	for (int i = 0; i < SEEN_WAYS; i += CACHE_LINE / sizeof(SeenSlot))
-		__builtin_prefetch(set + i, 1);
-	return result;
+	/* What redo comes to at once cannot wait. */
+	if (lookahead.head - lookahead.tail < LEAST_LEAD)
+		consider_deferred();
+	else
+	{
+		SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+									block->rlocator.relNumber, block->blkno,
+									block->forknum, REDOAHEAD_KIND_RELATION);
+
+		seen__send_for(&lookahead.seen, &key);
+	}
+
+	/* The first few times there is nothing to tell, which is told once more later. */
+	return results_tail == results_head ? XLOG_PREFETCH_SINK_REPEAT :
+		results[results_tail++ % lengthof(results)];
 }
 
 /* Ask for the doubtful blocks that redo will come to soon and that have left. */
@@ -377,6 +389,7 @@ sink_reset(void)
 		seen__clear(&lookahead.seen);
 	implied__forget();
 	deferred_tail = deferred_head;
+	results_tail = results_head;
 	lookahead.replay_lsn = lookahead.decode_lsn = InvalidXLogRecPtr;
 	forget();
 }
@@ -385,6 +398,7 @@ static void
 sink_shutdown(void)
 {
 	attach__close();
+	lookahead.window = 0;
 	stats__publish(lookahead.replay_lsn, lookahead.decode_lsn);
 }
 

@@ -78,6 +78,16 @@ seen__set(const SeenTable *table, const SeenKey *key)
 	return table->slots + (h >> table->shift) * SEEN_WAYS;
 }
 
+/* Let the CPU bring the slots in which a block may be into its cache. */
+static inline void
+seen__send_for(const SeenTable *table, const SeenKey *key)
+{
+	const char *set = (const char *) seen__set(table, key);
+
+	for (size_t line = 0; line < SEEN_WAYS * sizeof(SeenSlot); line += 64)
+		__builtin_prefetch(set + line, 1);
+}
+
 /*
  * The slot of a block.  *found says whether it was there; if not, the slot
  * whose record is oldest has been given up for it and has lsn 0.

@@ -41,7 +41,7 @@ typedef struct SharedStats
 {
 	pg_atomic_uint32 state;		/* a RedoaheadState */
 	pg_atomic_uint32 pid;		/* the daemon's process id, 0 if none */
-	pg_atomic_uint32 window;	/* references to look ahead, 0 if never attached */
+	pg_atomic_uint32 window;	/* references to look ahead, 0 while not attached */
 	pg_atomic_uint64 replay_lsn;	/* record being replayed */
 	pg_atomic_uint64 decode_lsn;	/* last record decoded */
 	pg_atomic_uint64 counters[NCOUNTERS];	/* a RedoaheadCounters */

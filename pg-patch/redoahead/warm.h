@@ -54,16 +54,13 @@ static inline void
 warm__ahead(uint32 position)
 {
 	const PendingRef *far = &lookahead.pending[(position + WARM_SLOT) & lookahead.mask];
+	uint32		lead = lookahead.head - position;
 	Buffer		buffer;
 
-	if (lookahead.head - position <= WARM_SLOT)
-		return;
-
-	if (far->buffer == InvalidBuffer)
+	if (lead > WARM_SLOT && far->buffer == InvalidBuffer)
 		__builtin_prefetch(&lookahead.seen.slots[far->slot]);
 
-	buffer = warm__buffer(position + WARM_BUFFER);
-	if (buffer != InvalidBuffer)
+	if (lead > WARM_BUFFER && (buffer = warm__buffer(position + WARM_BUFFER)) != InvalidBuffer)
 	{
 		const char *page = BufferGetBlock(buffer);
 
@@ -73,8 +70,7 @@ warm__ahead(uint32 position)
 		__builtin_prefetch(page + BLCKSZ / 2, 1);
 	}
 
-	buffer = warm__buffer(position + WARM_POINTERS);
-	if (buffer != InvalidBuffer)
+	if (lead > WARM_POINTERS && (buffer = warm__buffer(position + WARM_POINTERS)) != InvalidBuffer)
 	{
 		const char *page = BufferGetBlock(buffer);
 		int			lower = ((const PageHeaderData *) page)->pd_lower;
@@ -88,8 +84,7 @@ warm__ahead(uint32 position)
 		warm__lines(page, CACHE_LINE, Min(lower, WARM_POINTER_LINES * CACHE_LINE));
 	}
 
-	buffer = warm__buffer(position + WARM_TUPLES);
-	if (buffer != InvalidBuffer)
+	if (lead > WARM_TUPLES && (buffer = warm__buffer(position + WARM_TUPLES)) != InvalidBuffer)
 	{
 		const char *page = BufferGetBlock(buffer);
 		int			upper = ((const PageHeaderData *) page)->pd_upper;

@@ -109,7 +109,7 @@ judge() {					# RESULT
 	assert pages['missed_after_eviction'] <= 0.005 * pages['added'], pages
 	# and the daemon knew, and the server, whose memory is in the same cgroup
 	assert run['window_blocks'] * 8192 <= limit / 8, run['window_blocks']
-	assert run['window_references'] * 256 <= limit / 32, run['window_references']
+	assert limit / 128 <= run['window_references'] * 256 <= limit / 32, run['window_references']
 	EOF
 }
 

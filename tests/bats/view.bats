@@ -70,6 +70,11 @@ feed_until_view() {			# EXPRESSION
 	view "state = 'off' and daemon_pid is null and attached = 1 and daemon_in_flight = 0 and daemon_depth = 0"
 	view "offered between 10000 and hit + repeat + not_read + dropped + emitted - implied"
 	view "daemon_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
+	# The server's own view tells the same, but for what came before the daemon.
+	[ "$(sql "$DATA" -c 'select p.prefetch between 1 and r.emitted - r.implied + 0.05 * offered
+			and abs(p.skip_rep - r.repeat) <= 0.05 * offered and abs(p.hit - r.hit) <= 0.05 * offered
+			and abs(p.skip_init + p.skip_fpw + p.skip_new - r.not_read) <= 0.05 * offered
+		from pg_stat_recovery_prefetch p, pg_stat_redoahead r')" = t ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 }

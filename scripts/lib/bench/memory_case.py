@@ -55,9 +55,10 @@ def recover_traced(image, case, name, builds, program, place, progress):
     with open(os.path.join(place, 'server.log'), encoding='utf-8', errors='replace') as file:
         log = file.read()
     startup = int(STARTUP.search(log)[1])
+    looking = LOOKING.search(log)
     with open(output, encoding='utf-8', errors='replace') as file:
         pages = pagecache.judge(file, stats['pid'], startup, pagecache.data_inodes(data))
     os.remove(output)
     return {**run, 'window_blocks': stats['control']['window_blocks'],
-            'window_references': int(LOOKING.search(log)[1]),
+            'window_references': int(looking[1]) if looking else None,
             'pages': {**pages, 'events_lost': trace.lost}}
