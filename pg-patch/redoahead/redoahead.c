@@ -20,6 +20,10 @@
  * if much is loaded meanwhile.  Then it is looked for again shortly before, and
  * emitted late.
  *
+ * The slot in that memory is sent for into the CPU's cache before it is looked at,
+ * so a reference goes this way a few others later than it is offered, unless redo
+ * is near.
+ *
  * Redo then comes to the same references in the same order.  A queue of them
  * leads back to the slots of the memory, through which redo is told in which
  * buffer it will find a block that it has used before, and through which we
@@ -282,7 +286,7 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		seen__send_for(&lookahead.seen, &key);
 	}
 
-	/* The first few times there is nothing to tell, which is told once more later. */
+	/* The first DEFERRED_REFS times there is nothing to tell yet: those are REPEATs too many. */
 	return results_tail == results_head ? XLOG_PREFETCH_SINK_REPEAT :
 		results[results_tail++ % lengthof(results)];
 }

@@ -21,7 +21,7 @@
 
 /* How many references ahead each step is taken. */
 #define WARM_SLOT		32		/* the memory's slot, which may know the buffer */
-#define WARM_BUFFER		16		/* the buffer's descriptor, and the ends of the page */
+#define WARM_BUFFER		16		/* the buffer's descriptor, the page's header and its middle */
 #define WARM_POINTERS	8		/* the page's line pointers */
 #define WARM_TUPLES		4		/* where it gets its next tuple, and moves others */
 
