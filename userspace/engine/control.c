@@ -29,7 +29,7 @@
 #define MORE_MEMORY_PERCENT	125
 #define LESS_MEMORY_PERCENT	90
 
-/* So deep without a measurement, while redo waits, blocks. */
+/* So deep at most without a measurement, while redo waits, blocks. */
 #define EARLY_DEPTH		256
 
 /* Redo waits if so many blocks, and so many of all it read, came late. */
@@ -126,11 +126,13 @@ set_window(struct control *control, enum control_reason reason)
 
 /* What was settled on is too deep for the memory that there is now. */
 static void
-bound_depth(struct control *control)
+bound_depth(struct control *control, unsigned most)
 {
 	unsigned	before = control->settled;
 
-	control->depth = control->settled = control_depth__max(control);
+	if (before <= most)
+		return;
+	control->depth = control->settled = most;
 	control->starting = false;
 	control__record(control, CONTROL_LESS_MEMORY, before, control->settled);
 	control->log[(control->changes - 1) % CONTROL_LOG].depth = true;
@@ -153,6 +155,7 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	unsigned	window = control->max_window;
 	unsigned	least = least_window(control);
 	unsigned	before = control->fitting;
+	bool		was_short = control__is_short(control);
 
 	if (memory_blocks < window)
 		window = memory_blocks < least ? least : (unsigned) memory_blocks;
@@ -165,8 +168,8 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	control->last_us = now_us;
 	control->fitting = window;
 	set_window(control, window < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY);
-	if (control->trials && control->settled > control_depth__max(control))
-		bound_depth(control);
+	if (control->trials)
+		bound_depth(control, was_short ? control_depth__max(control) : control_depth__first(control));
 }
 
 /* Redo had to read blocks that had been evicted: read less far ahead. */
@@ -189,8 +192,12 @@ shrink(struct control *control, uint64_t now_us)
 static void
 hurry(struct control *control, const struct control_feedback *seen)
 {
-	unsigned	depth = control->settled;
+	unsigned	most = control_depth__first(control) < EARLY_DEPTH ?
+		control_depth__first(control) : EARLY_DEPTH;
+	unsigned	depth = control->settled * 2 < most ? control->settled * 2 : most;
 
+	if (control->settled >= most)
+		control->early = false;
 	if (!seen->depth_full && !seen->window_full)
 		return;					/* there was no more to ask for */
 	if (control->asked < control->ceiling)
@@ -203,9 +210,6 @@ hurry(struct control *control, const struct control_feedback *seen)
 		return;
 	if (control->early && seen->depth_full)
 	{
-		depth = depth * 2 < EARLY_DEPTH ? depth * 2 : EARLY_DEPTH;
-		depth = depth < control_depth__max(control) ? depth : control_depth__max(control);
-		control->early = depth < EARLY_DEPTH && depth < control_depth__max(control);
 		control__record(control, CONTROL_LATE, control->settled, depth);
 		control->log[(control->changes - 1) % CONTROL_LOG].depth = true;
 		control->depth = control->settled = depth;

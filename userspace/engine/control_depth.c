@@ -59,9 +59,13 @@ static const unsigned confirmations[] = {2, 3};
 #define MIN_BACKOFF		4
 #define MAX_BACKOFF		64
 
-/* A window that memory bounds has so many depths; a depth that it bounds, so many blocks. */
-#define WINDOW_DEPTHS	4
-#define SHORT_DEPTH		32
+/*
+ * A window that memory bounds has so many depths, at least and at first; a depth that it
+ * bounds, at least so many blocks.
+ */
+#define WINDOW_DEPTHS		4
+#define WINDOW_FIRST_DEPTHS	32
+#define SHORT_DEPTH			32
 
 enum
 {
@@ -114,6 +118,19 @@ control_depth__begin(struct control *control)
 	control_depth__restart(control, 0);
 }
 
+/* The largest depth if memory lets no more than a part of the window be in flight. */
+static unsigned
+part_of_window(const struct control *control, unsigned depths)
+{
+	unsigned	depth = control->fitting / depths;
+
+	if (!control__is_short(control) || depth >= control->max_depth)
+		return control->max_depth;
+	if (depth >= SHORT_DEPTH)
+		return depth;
+	return SHORT_DEPTH < control->max_depth ? SHORT_DEPTH : control->max_depth;
+}
+
 /*
  * The largest depth.  Where memory is short, not all of the window may be in flight: what
  * is asked for all at once holds up redo's writes, which must make room for it.
@@ -121,13 +138,17 @@ control_depth__begin(struct control *control)
 unsigned
 control_depth__max(const struct control *control)
 {
-	unsigned	depth = control->fitting / WINDOW_DEPTHS;
+	return part_of_window(control, WINDOW_DEPTHS);
+}
 
-	if (!control__is_short(control) || depth >= control->max_depth)
-		return control->max_depth;
-	if (depth >= SHORT_DEPTH)
-		return depth;
-	return SHORT_DEPTH < control->max_depth ? SHORT_DEPTH : control->max_depth;
+/*
+ * The largest depth without a measurement, likewise: an array of disks may get faster
+ * with more, but a single device has less left for the writes.
+ */
+unsigned
+control_depth__first(const struct control *control)
+{
+	return part_of_window(control, WINDOW_FIRST_DEPTHS);
 }
 
 /* Try twice or half of the depth, if it is time for that. */

@@ -19,5 +19,6 @@ void		control_depth__init(struct control *control);
 void		control_depth__begin(struct control *control);
 void		control_depth__restart(struct control *control, uint64_t skip);
 unsigned	control_depth__max(const struct control *control);
+unsigned	control_depth__first(const struct control *control);
 
 #endif							/* REDOAHEAD_ENGINE_CONTROL_INTERNAL_H */
