@@ -39,6 +39,9 @@ TRUNCATED = 'of a relation that the WAL truncates'
 NAMED = 'named by the WAL, not asked for'
 UNNAMED = 'not named by the WAL, not asked for'
 
+# What the daemon says of a block that is there: it has read it, or it has found it.
+THERE = {'read', 'found'}
+
 Read = collections.namedtuple('Read', 'time path block seconds')
 
 
@@ -178,7 +181,7 @@ def main():
         counts['reads'] += 1
         needed.add((read.path, read.block))
         position = max(position, named.get((read.path, read.block), 0))
-        if 'read' in asked.get((read.path, read.block), ()):
+        if THERE & asked.get((read.path, read.block), set()):
             counts['covered'] += 1
         else:
             counts['uncovered'] += 1
