@@ -60,8 +60,8 @@ static const unsigned confirmations[] = {2, 3};
 #define MAX_BACKOFF		64
 
 /*
- * A window that memory bounds has so many depths, at least and at first; a depth that it
- * bounds, at least so many blocks.
+ * A window that memory bounds is so many depths at least, and so many until a greater depth
+ * has paid; a depth that it bounds is so many blocks at least.
  */
 #define WINDOW_DEPTHS		4
 #define WINDOW_FIRST_DEPTHS	32
