@@ -134,6 +134,37 @@ load lib/scripts
 	EOF
 }
 
+# Lost otherwise: a server that runs on after an interrupted benchmark.
+@test "a process is known, and can be told to end, however early a signal comes" {
+	python <<-'EOF'
+	import os, signal, subprocess
+	from bench import postgres
+
+	class End(Exception):
+	    pass
+
+	def end(number, frame):
+	    raise End
+
+	def fork_and_signal(*arguments):
+	    pid = fork(*arguments)
+	    os.kill(os.getpid(), signal.SIGINT)
+	    return pid
+
+	signal.signal(signal.SIGINT, end)
+	fork, subprocess._fork_exec = subprocess._fork_exec, fork_and_signal
+	try:
+	    postgres.Process(['sleep', '600'], os.devnull, as_user=postgres.as_self)
+	    raise AssertionError('the signal was lost')
+	except End:
+	    process, = postgres.Process.started
+	blocked = [line for line in open(f'/proc/{process.pid}/status') if line.startswith('SigBlk')]
+	process.end(signal.SIGTERM, patience=5)
+	assert process.child.returncode == -signal.SIGTERM, process.child.returncode
+	assert int(blocked[0].split()[1], 16) == 0, blocked
+	EOF
+}
+
 @test "free space is asked for before anything is made" {
 	python <<-'EOF'
 	from bench import host

@@ -25,10 +25,13 @@ ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 @contextlib.contextmanager
 def uninterrupted():
-    """What is begun in the `with` block is done to its end, whoever wants to end us."""
+    """What is begun in the `with` block is done to its end, whoever wants to end us.
+
+    Gives the mask of signals from before, which a child that outlives the block needs.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
-        yield
+        yield before
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -12,6 +12,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+from . import host
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '../../..'))
 PATIENCE = 1800                 # seconds until a server counts as stuck
 POLL = 0.05                     # seconds between two looks at a log
@@ -121,11 +123,13 @@ class Process:
         how = as_user()
         if limit:
             arguments = limit.command(become(how, arguments))
-        with open(log, 'wb') as output:
-            self.child = subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT,
-                                          **how)
-        Process.started.append(self)
-        self.pid = self.child.pid
+        # A signal between fork and append would leave a child that nobody knows of.
+        with open(log, 'wb') as output, host.uninterrupted() as mask:
+            self.child = subprocess.Popen(
+                arguments, stdout=output, stderr=subprocess.STDOUT, **how,
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask))
+            self.pid = self.child.pid
+            Process.started.append(self)
 
     def lines(self):
         """Complete lines that were added to the log since the last call."""
