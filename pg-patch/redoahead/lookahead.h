@@ -21,6 +21,7 @@
 #include "access/xlogreader.h"
 #include "miscadmin.h"
 #include "storage/buf.h"
+#include "storage/off.h"
 
 #include "redoahead_abi.h"
 #include "seen.h"
@@ -31,6 +32,7 @@ typedef struct PendingRef
 	XLogRecPtr	lsn;			/* start of its record */
 	uint32		slot;			/* index into the memory's slots */
 	Buffer		buffer;			/* where it was when decoded; then, what redo was told */
+	OffsetNumber tuple;			/* which one redo will change (warm.h) */
 	uint8		block_id;		/* which block reference of the record */
 	bool		emitted;		/* the daemon was asked to read it */
 	bool		doubtful;		/* not emitted, and its block may leave shared buffers */

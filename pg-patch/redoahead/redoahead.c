@@ -189,7 +189,8 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	lookahead__enqueue(&(PendingRef)
 					   {
 						   .lsn = record->lsn,.slot = slot - lookahead.seen.slots,
-						   .buffer = slot->buffer,.block_id = block_id,
+						   .buffer = slot->buffer,.tuple = warm__tuple(record, block_id),
+						   .block_id = block_id,
 						   .emitted = result == XLOG_PREFETCH_SINK_IO,
 						   .doubtful = doubtful
 					   });
