@@ -78,8 +78,11 @@ seen__set(const SeenTable *table, const SeenKey *key)
 	return table->slots + (h >> table->shift) * SEEN_WAYS;
 }
 
-/* Let the CPU bring the slots in which a block may be into its cache. */
-static inline void
+/*
+ * Let the CPU bring the slots in which a block may be into its cache.  Not inlined
+ * at once, a function that only prefetches has no effect to GCC, and its calls go.
+ */
+static inline __attribute__((always_inline)) void
 seen__send_for(const SeenTable *table, const SeenKey *key)
 {
 	const char *set = (const char *) seen__set(table, key);

@@ -90,6 +90,19 @@ feed_until_view() {			# EXPRESSION
 	stop_daemon "$DATA"
 }
 
+# Lost otherwise: each of the prefetches, silently.  To a compiler, a function that does
+# nothing but prefetch has no effect, so that it drops the calls of one that is not inlined.
+@test "the prefetches are in the extension's code, and in the server's" {
+	code() {				# FILE FUNCTION
+		objdump --no-show-raw-insn --disassemble="$2" "$1" | grep -cE '[[:space:]](prefetch|prfm)' || true
+	}
+	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
+	[ "$(code "$library" sink_block)" -ge 1 ]
+	# The slots; descriptor, page and its middle; line pointers; where tuples go, and one.
+	[ "$(code "$library" sink_replaying)" -ge 7 ]
+	[ "$(code "$PATCHED/bin/postgres" read_stream_next_buffer)" -ge 1 ]
+}
+
 # Lost otherwise: a process, for as long as the server runs.
 @test "the worker that prefaults shared buffers lives as long as recovery, and only where it may" {
 	settings "$DATA" shared_buffers=256MB huge_pages=off
