@@ -30,6 +30,14 @@
 #define BYTES_PER_REF		256
 #define LEAST_SHARE			(512 * 1024)
 
+/*
+ * References to look ahead while all blocks are in shared buffers, and after how
+ * many windows without one to read that is believed.  What has been decoded is then
+ * still in the CPU's cache when redo comes to it.
+ */
+#define SHORT_WINDOW		2048
+#define QUIET_WINDOWS		8
+
 /* Loads are estimated from so many references, the latest ones. */
 #define RECENT_REFS			(1024 * 1024)
 
@@ -70,6 +78,19 @@ int
 lookahead__window(void)
 {
 	return Min(lookahead.share / BYTES_PER_REF, (uint64) redoahead_window);
+}
+
+/*
+ * The same for now: when redo has not had to read a block for long, little; from
+ * the next one to read on, all that is allowed.
+ */
+int
+lookahead__window_now(void)
+{
+	int			window = lookahead__window();
+	uint64		quiet = redoahead_counters.offered - lookahead.quiet_since;
+
+	return quiet > (uint64) window * QUIET_WINDOWS ? Min(window, SHORT_WINDOW) : window;
 }
 
 /* The same for the size of the decode buffer, bytes. */

@@ -44,6 +44,7 @@ typedef struct Lookahead
 	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
 	uint64		share;			/* bytes for decoded records, and again for references */
 	int			window;			/* references to look ahead; 0 while they are not offered */
+	uint64		quiet_since;	/* references offered until the last block to read */
 	uint32		mask;			/* of positions in the queue */
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest one not replayed */
@@ -63,6 +64,7 @@ extern Lookahead lookahead;
 extern void lookahead__forget(void);
 extern void lookahead__look_at_memory(void);
 extern int	lookahead__window(void);
+extern int	lookahead__window_now(void);
 extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);
 extern void lookahead__estimate(void);

@@ -177,12 +177,14 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 			result = XLOG_PREFETCH_SINK_HIT;
 			doubtful = lookahead__is_long();
 		}
-		else if (attached && emission__ask(&key, record->lsn))
-			result = XLOG_PREFETCH_SINK_IO;
-		else if (emission__as_stock(&key))
-			return XLOG_PREFETCH_SINK_IO;
 		else
-			return XLOG_PREFETCH_SINK_NEW;
+		{
+			lookahead.quiet_since = redoahead_counters.offered;
+			if (attached && emission__ask(&key, record->lsn))
+				result = XLOG_PREFETCH_SINK_IO;
+			else
+				return emission__as_stock(&key) ? XLOG_PREFETCH_SINK_IO : XLOG_PREFETCH_SINK_NEW;
+		}
 		slot->lsn = record->lsn;
 	}
 
@@ -218,8 +220,6 @@ consider_deferred(void)
 static bool
 sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 {
-	int			window;
-
 	/* The memory of blocks may become another one. */
 	consider_deferred();
 	lookahead.window = 0;
@@ -228,12 +228,11 @@ sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 	if (attach__state() != REDOAHEAD_ATTACHED ||
 		(io_direct_flags & IO_DIRECT_DATA) != 0)
 		return false;
-	window = lookahead__window();
-	if (!lookahead__fit(window))
+	if (!lookahead__fit(lookahead__window()))
 		return false;
 
-	lookahead.window = window;
-	*max_distance = window;
+	lookahead.window = lookahead__window_now();
+	*max_distance = lookahead.window;
 	*decode_buffer_size = lookahead__decode_buffer_size();
 	return true;
 }
@@ -307,7 +306,10 @@ look_again(void)
 		 * a block is asked for a bit too often, or too late.
 		 */
 		if (slot->lsn != 0 && !lookahead__stays(slot) && emission__possible())
+		{
 			ref->emitted = emission__ask(&slot->key, ref->lsn);
+			lookahead.quiet_since = redoahead_counters.offered;
+		}
 	}
 }
 
@@ -365,6 +367,8 @@ sink_replaying(DecodedXLogRecord *record)
 	if (--records_until_poll == 0)
 	{
 		records_until_poll = RECORDS_PER_POLL;
+		if (lookahead.window > 0 && lookahead.window != lookahead__window_now())
+			XLogPrefetchReconfigure();
 		attach__poll(lookahead.replay_lsn, lookahead.decode_lsn);
 	}
 }
