@@ -31,9 +31,9 @@
 #define LEAST_SHARE			(512 * 1024)
 
 /*
- * References to look ahead while all blocks are in shared buffers, and after how
- * many windows without one to read that is believed.  What has been decoded is then
- * still in the CPU's cache when redo comes to it.
+ * References to look ahead while no block has to be read, and after how many
+ * windows without one that is believed.  What has been decoded is then still in the
+ * CPU's cache when redo comes to it.
  */
 #define SHORT_WINDOW		2048
 #define QUIET_WINDOWS		8
@@ -81,8 +81,8 @@ lookahead__window(void)
 }
 
 /*
- * The same for now: when redo has not had to read a block for long, little; from
- * the next one to read on, all that is allowed.
+ * The same for now: when no block had to be read for long, little; from the next
+ * one to read on, all that is allowed.
  */
 int
 lookahead__window_now(void)
@@ -113,8 +113,11 @@ lookahead__fit(int window)
 	if (fitted >= (uint32) window && lookahead.pending)
 		return true;
 
-	/* A record has up to XLR_MAX_BLOCK_ID more references than the window. */
-	while (size < (uint32) window + 2 * XLR_MAX_BLOCK_ID)
+	/*
+	 * A record has up to XLR_MAX_BLOCK_ID more references than the window, and a
+	 * short one may begin on top of a long one.
+	 */
+	while (size < (uint32) window + SHORT_WINDOW + 2 * XLR_MAX_BLOCK_ID)
 		size *= 2;
 
 	seen__destroy(&lookahead.seen);

@@ -23,7 +23,7 @@
 #include "storage/buf.h"
 #include "storage/off.h"
 
-#include "redoahead_abi.h"
+#include "redoahead.h"
 #include "seen.h"
 
 /* A reference between decoding and replay. */
@@ -92,17 +92,25 @@ lookahead__is_long(void)
 	return lookahead.near < lookahead.head - lookahead.tail;
 }
 
+/* A block has to be read, so look ahead as far as is allowed. */
+static inline void
+lookahead__needs_read(void)
+{
+	lookahead.quiet_since = redoahead_counters.offered;
+}
+
 /* Note a reference that redo will come to. */
 static inline void
 lookahead__enqueue(const PendingRef *ref)
 {
 	/*
-	 * When settings change, the look-ahead starts anew on top of what is
+	 * When the window changes, the look-ahead starts anew on top of what is
 	 * decoded already, so it may get longer than the window for a while.
 	 * Losing the oldest hints is all that happens.
 	 */
-	if (lookahead.head - lookahead.tail > lookahead.mask)
-		lookahead.tail++;
+	if (lookahead.head - lookahead.tail > lookahead.mask &&
+		lookahead.replaying == lookahead.tail++)
+		lookahead.replaying = lookahead.tail;
 
 	lookahead.pending[lookahead.head++ & lookahead.mask] = *ref;
 }

@@ -179,7 +179,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		}
 		else
 		{
-			lookahead.quiet_since = redoahead_counters.offered;
+			lookahead__needs_read();
 			if (attached && emission__ask(&key, record->lsn))
 				result = XLOG_PREFETCH_SINK_IO;
 			else
@@ -308,7 +308,7 @@ look_again(void)
 		if (slot->lsn != 0 && !lookahead__stays(slot) && emission__possible())
 		{
 			ref->emitted = emission__ask(&slot->key, ref->lsn);
-			lookahead.quiet_since = redoahead_counters.offered;
+			lookahead__needs_read();
 		}
 	}
 }
@@ -368,7 +368,10 @@ sink_replaying(DecodedXLogRecord *record)
 	{
 		records_until_poll = RECORDS_PER_POLL;
 		if (lookahead.window > 0 && lookahead.window != lookahead__window_now())
+		{
+			lookahead.window = lookahead__window_now();
 			XLogPrefetchReconfigure();
+		}
 		attach__poll(lookahead.replay_lsn, lookahead.decode_lsn);
 	}
 }
@@ -429,6 +432,8 @@ void
 redoahead__attached(void)
 {
 	forget();
+	/* What was read without a daemon is not known. */
+	lookahead__needs_read();
 	prefault__start();
 	XLogPrefetchReconfigure();
 }

@@ -4,7 +4,7 @@
  *
  * redoahead.c	the prefetch sink: what to emit
  * lookahead.c	the references between decoding and replay
- * warm.h		what redo will touch soon, into the CPU's cache
+ * warm.c		what redo will touch soon, into the CPU's cache; most of it in warm.h
  * emission.c	asking for blocks, of the daemon or of the kernel
  * settings.c	settings
  * attach.c		the daemon: connecting, watching, letting go

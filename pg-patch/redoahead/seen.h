@@ -79,8 +79,9 @@ seen__set(const SeenTable *table, const SeenKey *key)
 }
 
 /*
- * Let the CPU bring the slots in which a block may be into its cache.  Not inlined
- * at once, a function that only prefetches has no effect to GCC, and its calls go.
+ * Let the CPU bring the slots in which a block may be into its cache.  Always
+ * inlined, since to GCC a function that only prefetches has no effect, and it drops
+ * the calls.
  */
 static inline __attribute__((always_inline)) void
 seen__send_for(const SeenTable *table, const SeenKey *key)

@@ -59,7 +59,7 @@ settings__init(void)
 							   PGC_SIGHUP, 0,
 							   NULL, assign_socket, NULL);
 	DefineCustomIntVariable("redoahead.window",
-							"Block references to look ahead in the WAL.",
+							"Block references to look ahead in the WAL at most.",
 							NULL,
 							&redoahead_window,
 							65536, 64, 1024 * 1024,

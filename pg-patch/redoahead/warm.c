@@ -39,6 +39,7 @@ warm__tuple(const DecodedXLogRecord *record, int block_id)
 	uint8		operation = record->header.xl_info & XLOG_HEAP_OPMASK;
 
 	if (record->header.xl_rmid == RM_HEAP_ID)
+	{
 		switch (operation)
 		{
 			case XLOG_HEAP_UPDATE:
@@ -51,6 +52,7 @@ warm__tuple(const DecodedXLogRecord *record, int block_id)
 			case XLOG_HEAP_LOCK:
 				return behind_xid(record);
 		}
+	}
 	else if (record->header.xl_rmid == RM_HEAP2_ID && operation == XLOG_HEAP2_LOCK_UPDATED)
 		return behind_xid(record);
 	return InvalidOffsetNumber;

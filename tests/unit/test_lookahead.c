@@ -1,0 +1,82 @@
+/*
+ * test_lookahead.c
+ *		The queue of references between decoding and replay, when it is full.
+ *
+ * A queue that loses count of the record in replay would make redo of that
+ * record go through four thousand million references that are none.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "postgres.h"
+
+#include "lookahead.h"
+
+/* The extension's, without what makes it large enough. */
+Lookahead	lookahead;
+RedoaheadCounters redoahead_counters;
+
+static PendingRef queue[8];
+
+static void
+enqueue(int n)
+{
+	for (int i = 0; i < n; i++)
+		lookahead__enqueue(&(PendingRef) {.lsn = lookahead.head + 1});
+}
+
+/* A full queue, at a position near which numbers wrap around. */
+static int
+fill(void **state)
+{
+	(void) state;
+	lookahead = (Lookahead) {.pending = queue,.mask = lengthof(queue) - 1};
+	lookahead.head = lookahead.tail = lookahead.replaying = PG_UINT32_MAX - 2;
+	enqueue(lengthof(queue));
+	return 0;
+}
+
+static void
+test_full_queue_loses_the_oldest(void **state)
+{
+	uint32		tail = lookahead.tail;
+
+	(void) state;
+	assert_int_equal(lookahead.head - lookahead.tail, lengthof(queue));
+	enqueue(3);
+	assert_int_equal(lookahead.head - lookahead.tail, lengthof(queue));
+	assert_int_equal(lookahead.tail, tail + 3);
+	assert_int_equal(queue[lookahead.tail & lookahead.mask].lsn, (uint32) (tail + 4));
+}
+
+static void
+test_record_in_replay_loses_its_references_too(void **state)
+{
+	(void) state;
+
+	/* Of the record in replay, one reference, two, none. */
+	for (uint32 own = 0; own <= 2; own++)
+	{
+		fill(NULL);
+		lookahead.replaying = lookahead.tail + own;
+		for (uint32 lost = 1; lost <= 4; lost++)
+		{
+			enqueue(1);
+			assert_int_equal(lookahead.replaying - lookahead.tail, own > lost ? own - lost : 0);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
+		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
