@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 
 MB = 1024 * 1024
 
@@ -24,16 +25,36 @@ ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 @contextlib.contextmanager
-def uninterrupted():
-    """What is begun in the `with` block is done to its end, whoever wants to end us.
+def deferred():
+    """A signal that wants to end us is heeded at the end of the `with` block.
 
-    Gives the mask of signals from before, which a child that outlives the block needs.
+    Its handler runs in the main thread, whichever thread the kernel chose, so that
+    other threads need nothing of the kind.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    before = {number: signal.signal(number, lambda number, frame: came.append(number))
+              for number in ENDING}
     try:
-        yield before
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """What is begun in the `with` block is done to its end, by children, too."""
+    with deferred():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # ---------- what it is ----------

@@ -124,10 +124,9 @@ class Process:
         if limit:
             arguments = limit.command(become(how, arguments))
         # A signal between fork and append would leave a child that nobody knows of.
-        with open(log, 'wb') as output, host.uninterrupted() as mask:
-            self.child = subprocess.Popen(
-                arguments, stdout=output, stderr=subprocess.STDOUT, **how,
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask))
+        with open(log, 'wb') as output, host.deferred():
+            self.child = subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT,
+                                          **how)
             self.pid = self.child.pid
             Process.started.append(self)
 
