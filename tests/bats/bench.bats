@@ -198,7 +198,7 @@ load lib/scripts
 	result = json.load(open(sys.argv[1]))
 	assert [run['config'] for run in result['runs']] == ['off', 'redoahead', 'absent']
 	assert [run['attached'] for run in result['runs']] == [False, True, False]
-	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'device', 'filesystem', 'commit',
+	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'huge_pages_bytes', 'device', 'filesystem', 'commit',
 	             'date', 'postgresql', 'settings', 'cache', 'medians', 'ratios'):
 	    assert name in result, name
 	EOF

@@ -142,6 +142,12 @@ def commit_of(directory):
     return commit + ('+changes' if dirty else '')
 
 
+def huge_pages():
+    """Memory that is set aside for huge pages, which huge_pages = try uses, bytes."""
+    number, size = (first_line('/proc/meminfo', name) for name in ('HugePages_Total', 'Hugepagesize'))
+    return int(number) * int(size.split()[0]) * 1024 if number and size else 0
+
+
 def describe(directory, checkout):
     """Facts of the machine that every result carries."""
     pages = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
@@ -150,6 +156,7 @@ def describe(directory, checkout):
         'cpus': len(os.sched_getaffinity(0)),
         'cpu_model': first_line('/proc/cpuinfo', 'model name') or platform.machine(),
         'memory_bytes': pages,
+        'huge_pages_bytes': huge_pages(),
         'device': device_text(directory),
         'filesystem': mount_of(directory)[2],
         'commit': commit_of(checkout),
@@ -185,6 +192,17 @@ def process_cpu_seconds(pid):
     with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
         fields = file.read().rpartition(')')[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def process_schedule_seconds(pid):
+    """CPU time of a process's first thread, seconds to the nanosecond; None if it has gone."""
+    text = first_line(f'/proc/{pid}/schedstat')
+    if text is None and os.path.exists('/proc/self/schedstat'):
+        return None
+    if text is None or text.startswith('0 '):
+        raise HostError(f'the kernel tells no CPU time in /proc/{pid}/schedstat; it needs '
+                        'CONFIG_SCHED_INFO')
+    return int(text.split()[0]) / 1e9
 
 
 def process_peak_rss(pid):
