@@ -193,7 +193,9 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	for name in 'pages', 'tuples_removed':
 	    assert len({run[name] for run in vacuum}) == 1 and vacuum[0][name] > 300, vacuum
 	assert set(result['ratios']) == {f'{name} on/off' for name in (
-	    'tps', 'vacuum_seconds', 'vacuum_cpu_seconds')}, result['ratios']
+	    'tps', 'transactions_per_cpu_second', 'vacuum_seconds', 'vacuum_cpu_seconds')}, result['ratios']
+	# Four sessions use no more than four CPUs, and wait for nothing that takes long.
+	assert all(run['tps'] / 4 < run['transactions_per_cpu_second'] < run['tps'] * 20 for run in load), load
 	assert result['not_measured'] == {}, result['not_measured']
 	EOF
 	grep -F '| pgbench, transactions/s |' "$BATS_TEST_TMPDIR/log"
@@ -206,11 +208,12 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	from bench import s5
 
 	tps = {('off', 1): (100, 200, 50), ('on', 1): (90, 220, 49), ('on', 2): (7,)}
-	runs = [{'part': 'pgbench', 'round': number, 'take': take, 'config': config, 'tps': value}
+	runs = [{'part': 'pgbench', 'round': number, 'take': take, 'config': config, 'tps': value,
+	         'transactions_per_cpu_second': 100 if config == 'off' else value}
 	        for (config, number), values in tps.items() for take, value in enumerate(values, 1)]
 	assert sorted(on['tps'] / off['tps'] for off, on in s5.pairs(runs)) == [0.9, 0.98, 1.1]
 	ratios = s5.ratios(s5.medians(runs), runs)
-	assert ratios == {'tps on/off': 0.98}, ratios
+	assert ratios == {'tps on/off': 0.98, 'transactions_per_cpu_second on/off': 0.9}, ratios
 	left = s5.tasks(2, ('pgbench', 'vacuum', 'zstd'), runs)
 	slices = [(number, take) for part, number, _, take in left if part == 'pgbench']
 	assert slices == [(1, take) for take in range(4, 9)] + [(2, take) for take in range(1, 9)], slices

@@ -2,9 +2,10 @@
 
 The patched server with clear_page_space off and on, in turn:
 
-    pgbench     transactions per second of pgbench -N on tmpfs without fsync, so
-                that nothing but the CPU counts: half of the sessions with off,
-                the other half with on, at the same time in one server
+    pgbench     transactions of pgbench -N on tmpfs without fsync, so that nothing
+                but the CPU counts: half of the sessions with off, the other half
+                with on, at the same time in one server; per second, and per second
+                of the CPU time of their sessions
     vacuum      VACUUM of the table of S4 as its load left it
     zstd, lz4,  bytes on disk of a table whose rows were updated many times, after
     lzo         VACUUM, on btrfs with that compression (compressed.py); once
@@ -12,15 +13,18 @@ The patched server with clear_page_space off and on, in turn:
 Whether a setting costs one percent does not show in loads that follow each
 other, where a machine differs by ten from minute to minute.  Sessions that run
 at the same time share its CPUs alike: who does more for a transaction has fewer.
+Who gets how much of a CPU is chance all the same; transactions per second of CPU
+time do not depend on that.
 The report is s5_report.py's.
 """
 import itertools
 import os
 import re
 import statistics
+import time
 from concurrent import futures
 
-from . import compressed, postgres, report, vacuum
+from . import compressed, host, postgres, report, vacuum
 
 SETTINGS = ('off', 'on')
 PARTS = ('pgbench', 'vacuum', *compressed.METHODS)
@@ -32,9 +36,13 @@ LOAD = {'shared_buffers': '1GB', 'fsync': 'off', 'synchronous_commit': 'off',
         'full_page_writes': 'off', 'autovacuum': 'off', 'checkpoint_timeout': '1d',
         'max_wal_size': '2GB', 'min_wal_size': '80MB'}
 
-MEASURES = ('tps', 'vacuum_seconds', 'vacuum_cpu_seconds', 'pages',
+LOAD_MEASURES = ('tps', 'transactions_per_cpu_second')
+SESSION = 's5 '                 # how names of pgbench's sessions begin, before the setting
+
+MEASURES = (*LOAD_MEASURES, 'vacuum_seconds', 'vacuum_cpu_seconds', 'pages',
             'table_bytes', 'live_bytes', 'disk_bytes')
-TOLD = (('tps', 'tps'), ('vacuum_seconds', 's'), ('vacuum_cpu_seconds', 's CPU'),
+TOLD = (('tps', 'tps'), ('transactions_per_cpu_second', 'per CPU second'),
+        ('vacuum_seconds', 's'), ('vacuum_cpu_seconds', 's CPU'),
         ('disk_bytes', 'bytes on disk'))
 
 
@@ -113,16 +121,52 @@ class Load:
         """Some seconds of load by both halves of the sessions; returns {setting: figures}."""
         self.server.sql('CHECKPOINT')
         with futures.ThreadPoolExecutor(len(settings)) as pool:
-            texts = list(pool.map(self.pgbench, settings))
-        return {setting: {'tps': round(float(re.search(r'^tps = ([\d.]+)', text,
-                                                       re.MULTILINE)[1]), 2)}
-                for setting, text in zip(settings, texts)}
+            loads = {setting: pool.submit(self.pgbench, setting) for setting in settings}
+            used = cpu_seconds(self.sessions(loads), loads)
+        return {setting: {
+            'tps': round(figure(r'^tps = ([\d.]+)', load.result()), 2),
+            'transactions_per_cpu_second': round(figure(
+                r'transactions actually processed: (\d+)', load.result()) / used[setting], 2)
+        } for setting, load in loads.items()}
+
+    def sessions(self, loads):
+        """The backends of running loads, {setting: process ids}, all of them."""
+        found, before = {}, None
+        # pgbench's first connection of all, and those of the last slice, go soon.
+        while found != before or any(len(pids) != CLIENTS for pids in found.values()):
+            if any(load.done() for load in loads.values()):
+                raise postgres.PostgresError('pgbench ended before its sessions were seen:\n'
+                                             + '\n'.join(load.result() for load in loads.values()))
+            rows = self.server.sql('SELECT application_name, pid FROM pg_stat_activity '
+                                   f"WHERE application_name LIKE '{SESSION}%' ORDER BY pid")
+            before = found
+            found = {setting: [pid for name, pid in rows if name == SESSION + setting]
+                     for setting in loads}
+        return found
 
     def pgbench(self, setting):
         return postgres.run([
             self.build.program('pgbench'), '-h', self.place, '-n', '-N', '-M', 'prepared',
             '-c', str(CLIENTS), '-j', '1', '-T', str(self.of['seconds']),
-            f"dbname=postgres options='-c clear_page_space={setting}'"])
+            f"dbname=postgres application_name='{SESSION}{setting}' "
+            f"options='-c clear_page_space={setting}'"])
+
+
+def cpu_seconds(sessions, loads):
+    """CPU time of the sessions of each load until its end, {setting: seconds}."""
+    used = {pid: None for pids in sessions.values() for pid in pids}
+    while not all(load.done() for load in loads.values()):
+        for pid in used:
+            used[pid] = host.process_schedule_seconds(pid) or used[pid]
+        time.sleep(0.01)
+    if None in used.values():
+        raise postgres.PostgresError('a session of pgbench was gone before its CPU time was seen')
+    return {setting: sum(used[pid] for pid in pids) for setting, pids in sessions.items()}
+
+
+def figure(pattern, text):
+    """A number of what pgbench printed."""
+    return float(re.search(pattern, text, re.MULTILINE)[1])
 
 
 def measure_pgbench(build, place, of, left, keep):
@@ -165,12 +209,14 @@ def pairs(runs):
 def ratios(middle, runs):
     """{measure: ratio}: on ÷ off, but off ÷ on of bytes.
 
-    That of pgbench is the median of those of slices.
+    Those of pgbench are medians of those of slices.
     """
     found = {}
-    if pairs(runs):
-        found['tps on/off'] = round(statistics.median(
-            on['tps'] / off['tps'] for off, on in pairs(runs)), 4)
+    for name in LOAD_MEASURES:
+        # Results of before a measure was taken lack it.
+        of_slices = [on[name] / off[name] for off, on in pairs(runs) if name in on and name in off]
+        if of_slices:
+            found[f'{name} on/off'] = round(statistics.median(of_slices), 4)
     for part, rows in middle.items():
         if part == 'pgbench' or set(rows) != set(SETTINGS):
             continue

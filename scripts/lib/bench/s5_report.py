@@ -7,7 +7,7 @@ from . import plot, s5
 IN_2021 = {'off': 14179.6, 'on': 14050.2}
 NOTES = (
     'pgbench -N on tmpfs without fsync: only the CPU counts. Half of the sessions of one server '
-    'run with off and half with on, at the same time; the ratio is the median of those of slices. '
+    'run with off and half with on, at the same time; ratios are medians of those of slices. '
     'VACUUM is that of S4. The ratio of bytes on disk is off to on, all others are on to off.',
     'The table on btrfs: each row was updated about six times while an old transaction was open, '
     'then VACUUM removed the dead versions. In 2021 segments of 1 GB shrank from over 400 to 30 to '
@@ -23,8 +23,10 @@ def rows_of(middle, ratios):
     def both(part, name, form, factor=1):
         return [form.format(middle[part][setting][name] * factor) for setting in s5.SETTINGS]
     if set(middle.get('pgbench', {})) == set(s5.SETTINGS):
-        yield ('pgbench, transactions/s', *both('pgbench', 'tps', '{:.0f}'),
-               f'{ratios["tps on/off"]:.3f}')
+        for name, title in zip(s5.LOAD_MEASURES, ('s', 's of CPU time')):
+            if f'{name} on/off' in ratios:
+                yield (f'pgbench, transactions/{title}', *both('pgbench', name, '{:.0f}'),
+                       f'{ratios[f"{name} on/off"]:.3f}')
     if set(middle.get('vacuum', {})) == set(s5.SETTINGS):
         for name, title in (('vacuum_seconds', 'VACUUM, s'), ('vacuum_cpu_seconds', 'its CPU, s')):
             yield title, *both('vacuum', name, '{:.3f}'), f'{ratios[f"{name} on/off"]:.3f}'
