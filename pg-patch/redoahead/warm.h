@@ -20,7 +20,7 @@
 
 #include "lookahead.h"
 
-/* How many references ahead each step is taken. */
+/* How many references ahead each step is taken, at least. */
 #define WARM_SLOT		32		/* the memory's slot, which may know the buffer */
 #define WARM_BUFFER		16		/* the buffer's descriptor, the page's header and its middle */
 #define WARM_POINTERS	8		/* the page's line pointers */
