@@ -33,15 +33,24 @@
 /*
  * References to look ahead while no block has to be read, and after how many
  * windows without one that is believed.  What has been decoded is then still in the
- * CPU's cache when redo comes to it.
+ * CPU's cache when redo comes to it; so is what is noted of it, in a queue that is
+ * no longer than that.
  */
 #define SHORT_WINDOW		2048
+#define SHORT_QUEUE			4096
 #define QUIET_WINDOWS		8
+
+StaticAssertDecl(SHORT_QUEUE >= SHORT_WINDOW + 2 * XLR_MAX_BLOCK_ID,
+				 "references of a short window fit into the short queue");
 
 /* Loads are estimated from so many references, the latest ones. */
 #define RECENT_REFS			(1024 * 1024)
 
 Lookahead	lookahead = {.near = PG_UINT32_MAX,.reach = PG_UINT64_MAX};
+
+/* The short queue, and behind it the long one, which has a mask of its own. */
+static PendingRef *queues;
+static uint32 long_mask;
 
 /* Counters when the latest references began. */
 static uint64 recent_offered;
@@ -57,6 +66,7 @@ lookahead__forget(void)
 {
 	lookahead.forgotten_lsn = lookahead.decode_lsn;
 	lookahead.head = lookahead.tail = lookahead.replaying = lookahead.settled = 0;
+	lookahead.doubtful = 0;
 	lookahead.near = PG_UINT32_MAX;
 	lookahead.reach = PG_UINT64_MAX;
 }
@@ -101,7 +111,7 @@ lookahead__decode_buffer_size(void)
 }
 
 /*
- * Make the memory and the queue large enough for a window, in references.
+ * Make the memory and the queues large enough for a window, in references.
  * False if there isn't the memory.
  */
 bool
@@ -121,30 +131,51 @@ lookahead__fit(int window)
 		size *= 2;
 
 	seen__destroy(&lookahead.seen);
-	if (lookahead.pending)
-		pfree(lookahead.pending);
-	lookahead.pending = MemoryContextAllocExtended(TopMemoryContext,
-												   size * sizeof(PendingRef),
-												   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (queues)
+		pfree(queues);
+	queues = MemoryContextAllocExtended(TopMemoryContext,
+										(SHORT_QUEUE + size) * sizeof(PendingRef),
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 	fitted = 0;
-	if (!lookahead.pending ||
+	if (!queues ||
 		!seen__create(&lookahead.seen, Max(2 * window, Min(NBuffers, MAX_SEEN_BUFFERS))))
 	{
 		ereport(LOG,
 				(errmsg("redoahead: not enough memory for redoahead.window = %d; using built-in prefetching",
 						window)));
-		if (lookahead.pending)
-			pfree(lookahead.pending);
-		lookahead.pending = NULL;
+		if (queues)
+			pfree(queues);
+		queues = lookahead.pending = NULL;
 		seen__destroy(&lookahead.seen);
 		lookahead__forget();
 		return false;
 	}
 
-	lookahead.mask = size - 1;
+	lookahead.pending = queues + SHORT_QUEUE;
+	lookahead.mask = long_mask = size - 1;
+	lookahead.brief = false;
 	fitted = window;
 	lookahead__forget();
 	return true;
+}
+
+/*
+ * Take the queue that suits the window: the short one as soon as all references
+ * fit, the long one at once.
+ */
+void
+lookahead__choose_queue(void)
+{
+	bool		brief = lookahead.window <= SHORT_WINDOW;
+
+	if (brief == lookahead.brief ||
+		(brief && lookahead.head - lookahead.tail > SHORT_WINDOW))
+		return;
+	if (brief)
+		lookahead__move_to(queues, SHORT_QUEUE - 1);
+	else
+		lookahead__move_to(queues + SHORT_QUEUE, long_mask);
+	lookahead.brief = brief;
 }
 
 /* How many of so many references will make redo load a block. */
@@ -208,8 +239,14 @@ lookahead__next_doubtful(void)
 		PendingRef *ref = &lookahead.pending[lookahead.settled++ & lookahead.mask];
 
 		if (unlikely(ref->doubtful))
+		{
+			lookahead.doubtful--;
 			return ref;
+		}
 	}
+	/* Those that the queue has lost are not counted any more. */
+	if (lookahead.settled == lookahead.head)
+		lookahead.doubtful = 0;
 	return NULL;
 }
 

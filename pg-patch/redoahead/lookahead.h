@@ -42,6 +42,7 @@ typedef struct Lookahead
 {
 	SeenTable	seen;			/* memory of blocks; empty until attached */
 	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
+	bool		brief;			/* that is the short queue */
 	uint64		share;			/* bytes for decoded records, and again for references */
 	int			window;			/* references to look ahead; 0 while they are not offered */
 	uint64		quiet_since;	/* references offered until the last block to read */
@@ -49,6 +50,7 @@ typedef struct Lookahead
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest one not replayed */
 	uint32		replaying;		/* end of those of the record in replay */
+	uint32		doubtful;		/* how many are marked so and not settled, at most */
 	uint32		settled;		/* end of those that need not be looked at again */
 	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
 	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
@@ -67,6 +69,7 @@ extern int	lookahead__window(void);
 extern int	lookahead__window_now(void);
 extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);
+extern void lookahead__choose_queue(void);
 extern void lookahead__estimate(void);
 extern PendingRef *lookahead__next_doubtful(void);
 extern bool lookahead__stays(SeenSlot *slot);
@@ -112,7 +115,19 @@ lookahead__enqueue(const PendingRef *ref)
 		lookahead.replaying == lookahead.tail++)
 		lookahead.replaying = lookahead.tail;
 
+	if (ref->doubtful && lookahead.doubtful++ == 0)
+		lookahead.settled = lookahead.head;
 	lookahead.pending[lookahead.head++ & lookahead.mask] = *ref;
+}
+
+/* Go on with another queue of mask + 1 entries, into which all references fit. */
+static inline void
+lookahead__move_to(PendingRef *queue, uint32 mask)
+{
+	for (uint32 i = lookahead.tail; i != lookahead.head; i++)
+		queue[i & mask] = lookahead.pending[i & lookahead.mask];
+	lookahead.pending = queue;
+	lookahead.mask = mask;
 }
 
 /* Does the slot still stand for the block that the record refers to? */

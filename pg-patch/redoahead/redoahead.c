@@ -232,6 +232,7 @@ sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 		return false;
 
 	lookahead.window = lookahead__window_now();
+	lookahead__choose_queue();
 	*max_distance = lookahead.window;
 	*decode_buffer_size = lookahead__decode_buffer_size();
 	return true;
@@ -297,7 +298,7 @@ look_again(void)
 {
 	PendingRef *ref;
 
-	while ((ref = lookahead__next_doubtful()) != NULL)
+	while (lookahead.doubtful > 0 && (ref = lookahead__next_doubtful()) != NULL)
 	{
 		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
 
@@ -367,10 +368,11 @@ sink_replaying(DecodedXLogRecord *record)
 	if (--records_until_poll == 0)
 	{
 		records_until_poll = RECORDS_PER_POLL;
-		if (lookahead.window > 0 && lookahead.window != lookahead__window_now())
+		if (lookahead.window > 0)
 		{
-			lookahead.window = lookahead__window_now();
-			XLogPrefetchReconfigure();
+			lookahead__choose_queue();
+			if (lookahead.window != lookahead__window_now())
+				XLogPrefetchReconfigure();
 		}
 		attach__poll(lookahead.replay_lsn, lookahead.decode_lsn);
 	}

@@ -1,6 +1,7 @@
 /*
  * test_lookahead.c
- *		The queue of references between decoding and replay, when it is full.
+ *		The queue of references between decoding and replay: when it is full, when
+ *		another takes over, and which references are looked at again.
  *
  * A queue that loses count of the record in replay would make redo of that
  * record go through four thousand million references that are none.
@@ -70,12 +71,54 @@ test_record_in_replay_loses_its_references_too(void **state)
 	}
 }
 
+/* The short queue takes over from the long one, and the other way round. */
+static void
+test_another_queue_goes_on_with_all(void **state)
+{
+	static PendingRef other[4];
+	uint32		head = lookahead.head;
+
+	(void) state;
+	lookahead.tail = head - lengthof(other);
+	for (int i = 0; i < 2; i++)
+	{
+		if (i == 0)
+			lookahead__move_to(other, lengthof(other) - 1);
+		else
+			lookahead__move_to(queue, lengthof(queue) - 1);
+		assert_int_equal(lookahead.head - lookahead.tail, lengthof(other));
+		for (uint32 at = lookahead.tail; at != lookahead.head; at++)
+			assert_int_equal(lookahead.pending[at & lookahead.mask].lsn, (uint32) (at + 1));
+	}
+	enqueue(1);
+	assert_int_equal(lookahead.pending[head & lookahead.mask].lsn, (uint32) (head + 1));
+	assert_int_equal(lookahead.head - lookahead.tail, lengthof(other) + 1);
+}
+
+/* Only from the first doubtful reference on are they gone through again. */
+static void
+test_doubtful_references_are_counted(void **state)
+{
+	(void) state;
+	lookahead.settled = lookahead.tail;
+	enqueue(3);
+	assert_int_equal(lookahead.doubtful, 0);
+	for (uint32 n = 1; n <= 2; n++)
+	{
+		lookahead__enqueue(&(PendingRef) {.doubtful = true});
+		assert_int_equal(lookahead.doubtful, n);
+		assert_int_equal(lookahead.settled, (uint32) (lookahead.head - n));
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
 		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
+		cmocka_unit_test_setup(test_another_queue_goes_on_with_all, fill),
+		cmocka_unit_test_setup(test_doubtful_references_are_counted, fill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
