@@ -17,6 +17,9 @@
 /* Slots in a set: a power of two, two cache lines' worth. */
 #define SEEN_WAYS	4
 
+/* Blocks whose sets are near to each other: a power of two, a page of 4 kB. */
+#define SEEN_NEAR	32
+
 /* Identity of a block; all bytes count, so clear reserved ones. */
 typedef struct SeenKey
 {
@@ -64,18 +67,21 @@ seen__same(const SeenKey *a, const SeenKey *b)
 		a->fork_kind == b->fork_kind && a->db == b->db && a->spc == b->spc;
 }
 
-/* First slot of the set that the key belongs to. */
+/*
+ * First slot of the set that the key belongs to.  Sets of blocks that are near to
+ * each other are, too, so that they share a page of memory, and an entry of the TLB.
+ */
 static inline SeenSlot *
 seen__set(const SeenTable *table, const SeenKey *key)
 {
 	uint64_t	h;
 
-	h = ((uint64_t) key->rel << 32 | key->block) * UINT64_C(0x9E3779B97F4A7C15);
+	h = ((uint64_t) key->rel << 32 | key->block / SEEN_NEAR) * UINT64_C(0x9E3779B97F4A7C15);
 	h ^= h >> 32;
 	h += ((uint64_t) key->db << 32) + key->spc + ((uint64_t) key->fork_kind << 24);
 	h *= UINT64_C(0xD6E8FEB86659FD93);
 
-	return table->slots + (h >> table->shift) * SEEN_WAYS;
+	return table->slots + ((h >> table->shift) ^ key->block % SEEN_NEAR) * SEEN_WAYS;
 }
 
 /*

@@ -156,6 +156,33 @@ test_it_holds_what_it_was_made_for(void **state)
 	}
 }
 
+/* Blocks that are near to each other share a page of memory, and no set. */
+static void
+test_near_blocks_are_near(void **state)
+{
+	SeenTable	table;
+
+	(void) state;
+	assert_true(seen__create(&table, 100000));
+	for (uint32_t first = 0; first < 100 * SEEN_NEAR; first += SEEN_NEAR)
+	{
+		uintptr_t	page = 0;
+		uint64_t	sets = 0;
+
+		for (uint32_t i = 0; i < SEEN_NEAR; i++)
+		{
+			SeenKey		key = seen__key(1663, 5, 16384, first + i, 0, 0);
+			uintptr_t	set = (uintptr_t) seen__set(&table, &key);
+
+			assert_true(i == 0 || set / 4096 == page);
+			page = set / 4096;
+			sets |= UINT64_C(1) << set % 4096 / (SEEN_WAYS * sizeof(SeenSlot));
+		}
+		assert_int_equal(sets, UINT32_MAX);
+	}
+	seen__destroy(&table);
+}
+
 int
 main(void)
 {
@@ -164,6 +191,7 @@ main(void)
 		cmocka_unit_test(test_an_entry_without_a_record_is_free),
 		cmocka_unit_test(test_the_oldest_is_given_up),
 		cmocka_unit_test(test_it_holds_what_it_was_made_for),
+		cmocka_unit_test(test_near_blocks_are_near),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
