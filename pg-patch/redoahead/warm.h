@@ -31,7 +31,7 @@
  * misses the TLB holds up what follows until the page tables have been walked,
  * but several walk them at the same time.
  */
-#define WARM_GROUP		4
+#define WARM_GROUP		8
 
 /* Cache lines to send for at most, of line pointers and of tuples: a full page of short rows. */
 #define WARM_POINTER_LINES	20
