@@ -32,7 +32,8 @@ typedef struct PendingRef
 	XLogRecPtr	lsn;			/* start of its record */
 	uint32		slot;			/* index into the memory's slots */
 	Buffer		buffer;			/* where it was when decoded; then, what redo was told */
-	OffsetNumber tuple;			/* which one redo will change (warm.h) */
+	OffsetNumber tuple;			/* which one redo will change, or remove (warm.h) */
+	bool		moves;			/* and what lies below that moves */
 	uint8		block_id;		/* which block reference of the record */
 	bool		emitted;		/* the daemon was asked to read it */
 	bool		doubtful;		/* not emitted, and its block may leave shared buffers */

@@ -116,6 +116,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 								block->forknum, REDOAHEAD_KIND_RELATION);
 	XLogPrefetchSinkResult result;
 	SeenSlot   *slot;
+	PendingRef	ref;
 	bool		attached = attach__state() == REDOAHEAD_ATTACHED;
 	bool		found;
 	bool		doubtful = false;
@@ -188,14 +189,14 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		slot->lsn = record->lsn;
 	}
 
-	lookahead__enqueue(&(PendingRef)
-					   {
-						   .lsn = record->lsn,.slot = slot - lookahead.seen.slots,
-						   .buffer = slot->buffer,.tuple = warm__tuple(record, block_id),
-						   .block_id = block_id,
-						   .emitted = result == XLOG_PREFETCH_SINK_IO,
-						   .doubtful = doubtful
-					   });
+	ref = (PendingRef)
+	{
+		.lsn = record->lsn,.slot = slot - lookahead.seen.slots,
+		.buffer = slot->buffer,.block_id = block_id,
+		.emitted = result == XLOG_PREFETCH_SINK_IO,.doubtful = doubtful
+	};
+	warm__find_tuple(record, &ref);
+	lookahead__enqueue(&ref);
 	return result;
 }
 
@@ -244,6 +245,7 @@ sink_decoded(const DecodedXLogRecord *record)
 	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 	int			n;
 
+	warm__send();
 	lookahead.decode_lsn = record->lsn;
 	lookahead__estimate();
 	n = implied__of_record(record, refs);
@@ -264,6 +266,8 @@ static XLogPrefetchSinkResult
 sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 {
 	const DecodedBkpBlock *block = &record->blocks[block_id];
+
+	warm__send();
 
 	/* A record's first blocks may have gone another way, without decoded(). */
 	lookahead.decode_lsn = record->lsn;
@@ -364,6 +368,7 @@ sink_replaying(DecodedXLogRecord *record)
 		ref->buffer = block->prefetch_buffer;
 	}
 	lookahead.replaying = i;
+	warm__send();
 
 	if (--records_until_poll == 0)
 	{
@@ -382,6 +387,7 @@ sink_replaying(DecodedXLogRecord *record)
 static void
 sink_replayed(const DecodedXLogRecord *record)
 {
+	warm__send();
 	for (; lookahead.tail != lookahead.replaying; lookahead.tail++)
 	{
 		PendingRef *ref = &lookahead.pending[lookahead.tail & lookahead.mask];

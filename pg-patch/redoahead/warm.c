@@ -1,6 +1,6 @@
 /*
  * warm.c
- *		Which tuple redo of a record will change.
+ *		Which tuple redo of a record will change, or remove.
  *
  * Found out when the record is decoded, and used when redo has come near (warm.h).
  * Tuples of tables only: most of redo changes those.
@@ -11,6 +11,8 @@
 #include "access/rmgr.h"
 
 #include "warm.h"
+
+WarmQueue	warm_queue;
 
 /* Redo of these finds the tuple's number behind an xid. */
 StaticAssertDecl(offsetof(xl_heap_delete, offnum) == sizeof(TransactionId) &&
@@ -30,14 +32,78 @@ behind_xid(const DecodedXLogRecord *record)
 }
 
 /*
- * The number of the tuple that redo of the record will change on the page of that
- * block reference; InvalidOffsetNumber if there is none, or it isn't known.
+ * Step over one of the arrays of a record of pruning: a count, and from "items" on so
+ * many items of "size" bytes.  Tells the number that the first begins with, and goes
+ * to the end if it isn't all there.
  */
-OffsetNumber
-warm__tuple(const DecodedXLogRecord *record, int block_id)
+static OffsetNumber
+first_of_array(const char **cursor, const char *end, Size items, Size size)
+{
+	OffsetNumber first = InvalidOffsetNumber;
+	uint16		count;
+
+	if (end - *cursor >= (ptrdiff_t) items)
+	{
+		memcpy(&count, *cursor, sizeof(count));
+		if (count > 0 && end - *cursor >= (ptrdiff_t) (items + count * size))
+		{
+			memcpy(&first, *cursor + items, sizeof(first));
+			*cursor += items + count * size;
+			return first;
+		}
+	}
+	*cursor = end;
+	return first;
+}
+
+/*
+ * The tuple whose removal moves the others on the page, if a record of pruning moves
+ * any: one of few, or of many.
+ */
+static OffsetNumber
+pruned(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
+{
+	const Size	items = offsetof(xlhp_prune_items, data);
+	const char *cursor = block->data;
+	const char *end = cursor + block->data_len;
+	OffsetNumber redirected = InvalidOffsetNumber;
+	OffsetNumber dead = InvalidOffsetNumber;
+	OffsetNumber unused = InvalidOffsetNumber;
+	uint8		flags;
+
+	if (record->main_data_len < SizeOfHeapPrune || !block->has_data)
+		return InvalidOffsetNumber;
+	flags = ((const xl_heap_prune *) record->main_data)->flags;
+	if (!(flags & XLHP_CLEANUP_LOCK))
+		return InvalidOffsetNumber;
+
+	if (flags & XLHP_HAS_FREEZE_PLANS)
+		(void) first_of_array(&cursor, end, offsetof(xlhp_freeze_plans, plans),
+							  sizeof(xlhp_freeze_plan));
+	if (flags & XLHP_HAS_REDIRECTIONS)
+		redirected = first_of_array(&cursor, end, items, 2 * sizeof(OffsetNumber));
+	if (flags & XLHP_HAS_DEAD_ITEMS)
+		dead = first_of_array(&cursor, end, items, sizeof(OffsetNumber));
+	if (flags & XLHP_HAS_NOW_UNUSED_ITEMS)
+		unused = first_of_array(&cursor, end, items, sizeof(OffsetNumber));
+
+	/* Where there is a redirection, the tuple that was redirected to before is unused now. */
+	return unused != InvalidOffsetNumber ? unused :
+		redirected != InvalidOffsetNumber ? redirected : dead;
+}
+
+/*
+ * Note the number of the tuple that redo of the record will change, or remove so
+ * that others move, on the page of the block reference; none if there is none, or it
+ * isn't known.
+ */
+void
+warm__find_tuple(const DecodedXLogRecord *record, PendingRef *ref)
 {
 	uint8		operation = record->header.xl_info & XLOG_HEAP_OPMASK;
 
+	ref->tuple = InvalidOffsetNumber;
+	ref->moves = false;
 	if (record->header.xl_rmid == RM_HEAP_ID)
 	{
 		switch (operation)
@@ -45,15 +111,29 @@ warm__tuple(const DecodedXLogRecord *record, int block_id)
 			case XLOG_HEAP_UPDATE:
 			case XLOG_HEAP_HOT_UPDATE:
 				/* The last reference is to the old version's page; so may the first be. */
-				if (block_id == record->max_block_id)
-					return behind_xid(record);
+				if (ref->block_id == record->max_block_id)
+					ref->tuple = behind_xid(record);
 				break;
 			case XLOG_HEAP_DELETE:
 			case XLOG_HEAP_LOCK:
-				return behind_xid(record);
+				ref->tuple = behind_xid(record);
+				break;
 		}
 	}
-	else if (record->header.xl_rmid == RM_HEAP2_ID && operation == XLOG_HEAP2_LOCK_UPDATED)
-		return behind_xid(record);
-	return InvalidOffsetNumber;
+	else if (record->header.xl_rmid == RM_HEAP2_ID)
+	{
+		switch (operation)
+		{
+			case XLOG_HEAP2_LOCK_UPDATED:
+				ref->tuple = behind_xid(record);
+				break;
+			case XLOG_HEAP2_PRUNE_ON_ACCESS:
+			case XLOG_HEAP2_PRUNE_VACUUM_SCAN:
+			case XLOG_HEAP2_PRUNE_VACUUM_CLEANUP:
+				if (ref->block_id == 0)
+					ref->tuple = pruned(record, &record->blocks[0]);
+				ref->moves = ref->tuple != InvalidOffsetNumber;
+				break;
+		}
+	}
 }

@@ -21,10 +21,10 @@
 #include "lookahead.h"
 
 /* How many references ahead each step is taken, at least. */
-#define WARM_SLOT		32		/* the memory's slot, which may know the buffer */
-#define WARM_BUFFER		16		/* the buffer's descriptor, the page's header and its middle */
-#define WARM_POINTERS	8		/* the page's line pointers */
-#define WARM_TUPLES		4		/* where it gets its next tuple, and changes or moves others */
+#define WARM_SLOT		40		/* the memory's slot, which may know the buffer */
+#define WARM_BUFFER		24		/* the buffer's descriptor, the page's header and its middle */
+#define WARM_POINTERS	12		/* the page's line pointers */
+#define WARM_TUPLES		6		/* where it gets its next tuple, and changes or moves others */
 
 /*
  * The first two steps are taken for so many references at once.  A prefetch that
@@ -37,9 +37,36 @@
 #define WARM_POINTER_LINES	20
 #define WARM_TUPLE_LINES	12
 
+/*
+ * The last two steps come to as many as 128 cache lines of a page.  A CPU can wait
+ * for some ten or twenty at a time, and what sends for more waits as well.  So what
+ * is to be sent for is put into a queue, and sent for in so many lines at a time,
+ * whenever the startup process comes by: memory then works while redo does.
+ */
+#define WARM_LINES		8
+
 #define CACHE_LINE		64
 
-extern OffsetNumber warm__tuple(const DecodedXLogRecord *record, int block_id);
+/* Parts of pages to send for: a circular queue, the oldest of which may get lost. */
+typedef struct WarmPart
+{
+	const char *next;			/* the next cache line */
+	const char *end;
+	uint32		position;		/* of the reference that redo will need it for */
+} WarmPart;
+
+#define WARM_PARTS		64		/* a power of two */
+
+typedef struct WarmQueue
+{
+	WarmPart	parts[WARM_PARTS];
+	uint32		head;			/* where the next one goes; wraps around */
+	uint32		tail;			/* the oldest one */
+} WarmQueue;
+
+extern WarmQueue warm_queue;
+
+extern void warm__find_tuple(const DecodedXLogRecord *record, PendingRef *ref);
 
 static inline const PendingRef *
 warm__reference(uint32 position)
@@ -55,12 +82,43 @@ warm__buffer(const PendingRef *ref)
 	return ref->buffer != InvalidBuffer ? ref->buffer : lookahead.seen.slots[ref->slot].buffer;
 }
 
-/* Send for part of a page, which redo will write.  Inlined for the reason that seen.h gives. */
-static pg_attribute_always_inline void
-warm__lines(const char *page, int from, int to)
+/* Note a part of a page that redo will write for the reference at "position". */
+static inline void
+warm__part(const char *page, int from, int to, uint32 position)
 {
-	for (int at = from; at < to; at += CACHE_LINE)
-		__builtin_prefetch(page + at, 1);
+	if (from >= to)
+		return;
+	if (warm_queue.head - warm_queue.tail == WARM_PARTS)
+		warm_queue.tail++;
+	warm_queue.parts[warm_queue.head++ % WARM_PARTS] = (WarmPart)
+	{
+		.next = page + from,.end = page + to,.position = position
+	};
+}
+
+/*
+ * Send for the next few cache lines, of parts that redo has not come to.  Inlined
+ * for the reason that seen.h gives.  The positions are those of now: after the
+ * look-ahead has been forgotten, lines are sent for in vain, or not.
+ */
+static pg_attribute_always_inline void
+warm__send(void)
+{
+	int			lines = WARM_LINES;
+
+	while (warm_queue.tail != warm_queue.head)
+	{
+		WarmPart   *part = &warm_queue.parts[warm_queue.tail % WARM_PARTS];
+
+		if ((int32) (part->position - lookahead.replaying) >= 0)
+			for (; part->next < part->end; part->next += CACHE_LINE)
+			{
+				if (lines-- == 0)
+					return;
+				__builtin_prefetch(part->next, 1);
+			}
+		warm_queue.tail++;
+	}
 }
 
 /* The memory's slots of some references. */
@@ -97,10 +155,10 @@ warm__buffers(uint32 position)
 }
 
 /* The line pointers of a page whose header is there. */
-static pg_attribute_always_inline void
-warm__pointers(const PendingRef *ref)
+static inline void
+warm__pointers(uint32 position)
 {
-	Buffer		buffer = warm__buffer(ref);
+	Buffer		buffer = warm__buffer(warm__reference(position));
 
 	if (buffer != InvalidBuffer)
 	{
@@ -113,30 +171,34 @@ warm__pointers(const PendingRef *ref)
 		 */
 		(void) *(volatile uint32 *) &GetBufferDescriptor(buffer - 1)->state;
 		(void) *(const volatile char *) (page + BLCKSZ / 2);
-		warm__lines(page, CACHE_LINE, Min(lower, WARM_POINTER_LINES * CACHE_LINE));
+		warm__part(page, CACHE_LINE, Min(lower, WARM_POINTER_LINES * CACHE_LINE), position);
 	}
 }
 
 /* Tuples of a page whose line pointers are there. */
-static pg_attribute_always_inline void
-warm__tuples(const PendingRef *ref)
+static inline void
+warm__tuples(uint32 position)
 {
+	const PendingRef *ref = warm__reference(position);
 	Buffer		buffer = warm__buffer(ref);
 
 	if (buffer != InvalidBuffer)
 	{
 		const char *page = BufferGetBlock(buffer);
 		int			upper = ((const PageHeaderData *) page)->pd_upper;
+		int			end = upper + WARM_TUPLE_LINES * CACHE_LINE;
 
-		warm__lines(page, Max(upper - CACHE_LINE, 0),
-					Min(upper + WARM_TUPLE_LINES * CACHE_LINE, BLCKSZ));
 		if (ref->tuple != InvalidOffsetNumber && ref->tuple <= MaxHeapTuplesPerPage)
 		{
 			int			at = ItemIdGetOffset(PageGetItemId((Page) page, ref->tuple));
 
-			/* Its header and the beginning of its data. */
-			warm__lines(page, at, Min(at + 2 * CACHE_LINE, BLCKSZ));
+			/* All that moves; otherwise, the tuple's header and the beginning of its data. */
+			if (ref->moves)
+				end = at + CACHE_LINE;
+			else
+				warm__part(page, at, Min(at + 2 * CACHE_LINE, BLCKSZ), position);
 		}
+		warm__part(page, Max(upper - CACHE_LINE, 0), Min(end, BLCKSZ), position);
 	}
 }
 
@@ -154,9 +216,9 @@ warm__ahead(uint32 position)
 			warm__buffers(position + WARM_BUFFER);
 	}
 	if (lead > WARM_POINTERS)
-		warm__pointers(warm__reference(position + WARM_POINTERS));
+		warm__pointers(position + WARM_POINTERS);
 	if (lead > WARM_TUPLES)
-		warm__tuples(warm__reference(position + WARM_TUPLES));
+		warm__tuples(position + WARM_TUPLES);
 }
 
 #endif							/* REDOAHEAD_WARM_H */

@@ -122,9 +122,11 @@ feed_until_view() {			# EXPRESSION
 		objdump --no-show-raw-insn --disassemble="$2" "$1" | grep -cE '[[:space:]](prefetch|prfm)' || true
 	}
 	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
-	[ "$(code "$library" sink_block)" -ge 1 ]
-	# The slots; descriptor, page and its middle; line pointers; where tuples go, and one.
-	[ "$(code "$library" sink_replaying)" -ge 7 ]
+	# A slot; the slots, descriptor, page and its middle; and parts of pages in all.
+	[ "$(code "$library" sink_block)" -ge 2 ]
+	[ "$(code "$library" sink_replaying)" -ge 5 ]
+	[ "$(code "$library" sink_decoded)" -ge 1 ]
+	[ "$(code "$library" sink_replayed)" -ge 1 ]
 	[ "$(code "$PATCHED/bin/postgres" read_stream_next_buffer)" -ge 1 ]
 }
 

@@ -1,7 +1,8 @@
 /*
  * test_lookahead.c
  *		The queue of references between decoding and replay: when it is full, when
- *		another takes over, and which references are looked at again.
+ *		another takes over, which references are looked at again, and the queue of
+ *		what is to be brought into the CPU's cache for them.
  *
  * A queue that loses count of the record in replay would make redo of that
  * record go through four thousand million references that are none.
@@ -14,11 +15,12 @@
 
 #include "postgres.h"
 
-#include "lookahead.h"
+#include "warm.h"
 
 /* The extension's, without what makes it large enough. */
 Lookahead	lookahead;
 RedoaheadCounters redoahead_counters;
+WarmQueue	warm_queue;
 
 static PendingRef queue[8];
 
@@ -111,6 +113,43 @@ test_doubtful_references_are_counted(void **state)
 	}
 }
 
+/* A few cache lines at a time, in order; nothing for a reference that redo has passed. */
+static void
+test_pages_are_sent_for_in_parts(void **state)
+{
+	static char page[BLCKSZ];
+	uint32		position = lookahead.replaying;
+
+	(void) state;
+	warm_queue = (WarmQueue) {.head = PG_UINT32_MAX,.tail = PG_UINT32_MAX};
+	warm__part(page, 100, 100, position);
+	assert_int_equal(warm_queue.head, warm_queue.tail);
+
+	warm__part(page, 0, WARM_LINES * CACHE_LINE + 1, position);
+	warm__part(page, 4096, 4096 + 2 * CACHE_LINE, position + 1);
+	warm__send();
+	assert_ptr_equal(warm_queue.parts[PG_UINT32_MAX % WARM_PARTS].next, page + WARM_LINES * CACHE_LINE);
+	warm__send();
+	assert_int_equal(warm_queue.head, warm_queue.tail);
+	assert_ptr_equal(warm_queue.parts[0].next, page + 4096 + 2 * CACHE_LINE);
+
+	warm__part(page, 0, BLCKSZ, position);
+	warm__part(page, 0, BLCKSZ, position + 1);
+	lookahead.replaying = position + 1;
+	warm__send();
+	assert_ptr_equal(warm_queue.parts[1].next, page);
+	assert_ptr_equal(warm_queue.parts[2].next, page + WARM_LINES * CACHE_LINE);
+	lookahead.replaying = position + 2;
+	warm__send();
+	assert_int_equal(warm_queue.head, warm_queue.tail);
+
+	/* When there are too many, the oldest are lost. */
+	for (int i = 0; i < WARM_PARTS + 3; i++)
+		warm__part(page, i, BLCKSZ, position + 2);
+	assert_int_equal(warm_queue.head - warm_queue.tail, WARM_PARTS);
+	assert_ptr_equal(warm_queue.parts[warm_queue.tail % WARM_PARTS].next, page + 3);
+}
+
 int
 main(void)
 {
@@ -119,6 +158,7 @@ main(void)
 		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
 		cmocka_unit_test_setup(test_another_queue_goes_on_with_all, fill),
 		cmocka_unit_test_setup(test_doubtful_references_are_counted, fill),
+		cmocka_unit_test_setup(test_pages_are_sent_for_in_parts, fill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
