@@ -1,8 +1,8 @@
 /*
  * lookahead.c
  *		The references between decoding and replay: making and forgetting them,
- *		how far shared buffers reach, and which to look at again.  What runs per
- *		reference is inline in lookahead.h.
+ *		how far shared buffers reach.  What runs per reference is inline in
+ *		lookahead.h.
  */
 #include "postgres.h"
 
@@ -40,8 +40,8 @@
 #define SHORT_QUEUE			4096
 #define QUIET_WINDOWS		8
 
-StaticAssertDecl(SHORT_QUEUE >= SHORT_WINDOW + 2 * XLR_MAX_BLOCK_ID,
-				 "references of a short window fit into the short queue");
+StaticAssertDecl(SHORT_QUEUE >= 2 * SHORT_WINDOW,
+				 "a short window may begin on top of what fits into the short queue");
 
 /* Loads are estimated from so many references, the latest ones. */
 #define RECENT_REFS			(1024 * 1024)
@@ -220,34 +220,6 @@ lookahead__estimate(void)
 		lookahead.near = refs * near / loads;
 	if (loads > (uint32) NBuffers)
 		lookahead.reach = (lookahead.decode_lsn - lookahead.replay_lsn) / loads * NBuffers;
-}
-
-/*
- * The next reference that redo will come to soon and whose block may have left
- * shared buffers.  NULL if there is none.
- */
-PendingRef *
-lookahead__next_doubtful(void)
-{
-	/* Positions wrap around. */
-	if ((int32) (lookahead.settled - lookahead.tail) < 0)
-		lookahead.settled = lookahead.tail;
-
-	while (lookahead.settled != lookahead.head &&
-		   lookahead.settled - lookahead.tail < lookahead.near)
-	{
-		PendingRef *ref = &lookahead.pending[lookahead.settled++ & lookahead.mask];
-
-		if (unlikely(ref->doubtful))
-		{
-			lookahead.doubtful--;
-			return ref;
-		}
-	}
-	/* Those that the queue has lost are not counted any more. */
-	if (lookahead.settled == lookahead.head)
-		lookahead.doubtful = 0;
-	return NULL;
 }
 
 /*

@@ -72,7 +72,6 @@ extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);
 extern void lookahead__choose_queue(void);
 extern void lookahead__estimate(void);
-extern PendingRef *lookahead__next_doubtful(void);
 extern bool lookahead__stays(SeenSlot *slot);
 
 /* Does a record that has not been replayed yet bring the slot's block in? */
@@ -119,6 +118,37 @@ lookahead__enqueue(const PendingRef *ref)
 	if (ref->doubtful && lookahead.doubtful++ == 0)
 		lookahead.settled = lookahead.head;
 	lookahead.pending[lookahead.head++ & lookahead.mask] = *ref;
+}
+
+/*
+ * The next reference that redo will come to soon and whose block may have left
+ * shared buffers.  NULL if there is none.
+ */
+static inline PendingRef *
+lookahead__next_doubtful(void)
+{
+	if (likely(lookahead.doubtful == 0))
+		return NULL;
+
+	/* Positions wrap around. */
+	if ((int32) (lookahead.settled - lookahead.tail) < 0)
+		lookahead.settled = lookahead.tail;
+
+	while (lookahead.settled != lookahead.head &&
+		   lookahead.settled - lookahead.tail < lookahead.near)
+	{
+		PendingRef *ref = &lookahead.pending[lookahead.settled++ & lookahead.mask];
+
+		if (unlikely(ref->doubtful))
+		{
+			lookahead.doubtful--;
+			return ref;
+		}
+	}
+	/* Those that the queue has lost are not counted any more. */
+	if (lookahead.settled == lookahead.head)
+		lookahead.doubtful = 0;
+	return NULL;
 }
 
 /* Go on with another queue of mask + 1 entries, into which all references fit. */

@@ -302,7 +302,7 @@ look_again(void)
 {
 	PendingRef *ref;
 
-	while (lookahead.doubtful > 0 && (ref = lookahead__next_doubtful()) != NULL)
+	while ((ref = lookahead__next_doubtful()) != NULL)
 	{
 		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
 
@@ -375,9 +375,14 @@ sink_replaying(DecodedXLogRecord *record)
 		records_until_poll = RECORDS_PER_POLL;
 		if (lookahead.window > 0)
 		{
-			lookahead__choose_queue();
-			if (lookahead.window != lookahead__window_now())
+			int			window = lookahead__window_now();
+
+			if (window != lookahead.window)
+			{
+				lookahead.window = window;
 				XLogPrefetchReconfigure();
+			}
+			lookahead__choose_queue();
 		}
 		attach__poll(lookahead.replay_lsn, lookahead.decode_lsn);
 	}

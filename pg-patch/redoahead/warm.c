@@ -110,17 +110,18 @@ warm__find_tuple(const DecodedXLogRecord *record, PendingRef *ref)
 		{
 			case XLOG_HEAP_UPDATE:
 			case XLOG_HEAP_HOT_UPDATE:
-				/* The last reference is to the old version's page; so may the first be. */
-				if (ref->block_id == record->max_block_id)
+				/* References to the new and the old version's page; one, if they are the same. */
+				if (ref->block_id == (record->max_block_id >= 1 && record->blocks[1].in_use))
 					ref->tuple = behind_xid(record);
 				break;
 			case XLOG_HEAP_DELETE:
 			case XLOG_HEAP_LOCK:
-				ref->tuple = behind_xid(record);
+				if (ref->block_id == 0)
+					ref->tuple = behind_xid(record);
 				break;
 		}
 	}
-	else if (record->header.xl_rmid == RM_HEAP2_ID)
+	else if (record->header.xl_rmid == RM_HEAP2_ID && ref->block_id == 0)
 	{
 		switch (operation)
 		{
@@ -130,8 +131,7 @@ warm__find_tuple(const DecodedXLogRecord *record, PendingRef *ref)
 			case XLOG_HEAP2_PRUNE_ON_ACCESS:
 			case XLOG_HEAP2_PRUNE_VACUUM_SCAN:
 			case XLOG_HEAP2_PRUNE_VACUUM_CLEANUP:
-				if (ref->block_id == 0)
-					ref->tuple = pruned(record, &record->blocks[0]);
+				ref->tuple = pruned(record, &record->blocks[0]);
 				ref->moves = ref->tuple != InvalidOffsetNumber;
 				break;
 		}

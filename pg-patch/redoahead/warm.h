@@ -33,7 +33,7 @@
  */
 #define WARM_GROUP		8
 
-/* Cache lines to send for at most, of line pointers and of tuples: a full page of short rows. */
+/* Cache lines to send for at most: line pointers of a page full of short rows, and tuples of which it isn't known which will move. */
 #define WARM_POINTER_LINES	20
 #define WARM_TUPLE_LINES	12
 
@@ -193,9 +193,9 @@ warm__tuples(uint32 position)
 			int			at = ItemIdGetOffset(PageGetItemId((Page) page, ref->tuple));
 
 			/* All that moves; otherwise, the tuple's header and the beginning of its data. */
-			if (ref->moves)
+			if (ref->moves && at >= upper)
 				end = at + CACHE_LINE;
-			else
+			else if (!ref->moves)
 				warm__part(page, at, Min(at + 2 * CACHE_LINE, BLCKSZ), position);
 		}
 		warm__part(page, Max(upper - CACHE_LINE, 0), Min(end, BLCKSZ), position);

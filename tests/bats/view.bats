@@ -122,8 +122,8 @@ feed_until_view() {			# EXPRESSION
 		objdump --no-show-raw-insn --disassemble="$2" "$1" | grep -cE '[[:space:]](prefetch|prfm)' || true
 	}
 	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
-	# A slot; the slots, descriptor, page and its middle; and parts of pages in all.
-	[ "$(code "$library" sink_block)" -ge 2 ]
+	# A slot's two lines; slots, descriptor, page and its middle; and parts of pages in all.
+	[ "$(code "$library" sink_block)" -ge 3 ]
 	[ "$(code "$library" sink_replaying)" -ge 5 ]
 	[ "$(code "$library" sink_decoded)" -ge 1 ]
 	[ "$(code "$library" sink_replayed)" -ge 1 ]

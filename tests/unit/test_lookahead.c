@@ -97,20 +97,46 @@ test_another_queue_goes_on_with_all(void **state)
 	assert_int_equal(lookahead.head - lookahead.tail, lengthof(other) + 1);
 }
 
-/* Only from the first doubtful reference on are they gone through again. */
+/* A block that isn't looked at again, although it may leave, is read by redo itself. */
 static void
-test_doubtful_references_are_counted(void **state)
+test_each_doubtful_reference_is_looked_at_once(void **state)
 {
+	uint32		first;
+
 	(void) state;
+	lookahead.near = PG_UINT32_MAX;
 	lookahead.settled = lookahead.tail;
 	enqueue(3);
+	assert_null(lookahead__next_doubtful());
+
+	/* Two, one of which is too far from redo for now. */
+	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 1});
+	enqueue(1);
+	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 2});
+	enqueue(1);
+	first = lookahead.head - 4;
+	lookahead.near = first - lookahead.tail + 1;
+	assert_int_equal(lookahead__next_doubtful()->lsn, 1);
+	assert_null(lookahead__next_doubtful());
+	assert_null(lookahead__next_doubtful());
+	lookahead.near++;
+	assert_null(lookahead__next_doubtful());
+	lookahead.near++;
+	assert_int_equal(lookahead__next_doubtful()->lsn, 2);
+	lookahead.near = PG_UINT32_MAX;
+	assert_null(lookahead__next_doubtful());
 	assert_int_equal(lookahead.doubtful, 0);
-	for (uint32 n = 1; n <= 2; n++)
-	{
-		lookahead__enqueue(&(PendingRef) {.doubtful = true});
-		assert_int_equal(lookahead.doubtful, n);
-		assert_int_equal(lookahead.settled, (uint32) (lookahead.head - n));
-	}
+
+	/* Those that a full queue has lost hide none that comes later. */
+	for (int i = 0; i < 5; i++)
+		lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 3});
+	enqueue(lengthof(queue) - 2);
+	assert_int_equal(lookahead__next_doubtful()->lsn, 3);
+	assert_int_equal(lookahead__next_doubtful()->lsn, 3);
+	assert_null(lookahead__next_doubtful());
+	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 4});
+	assert_int_equal(lookahead__next_doubtful()->lsn, 4);
+	assert_null(lookahead__next_doubtful());
 }
 
 /* A few cache lines at a time, in order; nothing for a reference that redo has passed. */
@@ -157,7 +183,7 @@ main(void)
 		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
 		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
 		cmocka_unit_test_setup(test_another_queue_goes_on_with_all, fill),
-		cmocka_unit_test_setup(test_doubtful_references_are_counted, fill),
+		cmocka_unit_test_setup(test_each_doubtful_reference_is_looked_at_once, fill),
 		cmocka_unit_test_setup(test_pages_are_sent_for_in_parts, fill),
 	};
 
