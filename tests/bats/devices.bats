@@ -101,7 +101,8 @@ nothing_after_the_end() {	# DEVICE
 	look_at "$1" <<-'EOS'
 		at_end, later = run['daemon_bytes']
 		print(f'bytes read by the daemon: {at_end} at the end, {later} later')
-		assert at_end == later > 0
+		# Less than a block is a page of its own program, which drop_caches had taken.
+		assert 0 < at_end <= later < at_end + 8192
 		assert run['stats']['blocks_in_flight'] == 0 and run['stats']['files_open'] == 0, run['stats']
 	EOS
 }
