@@ -19,11 +19,10 @@ bool
 seen__create(SeenTable *table, uint32_t blocks)
 {
 	size_t		size;
-	int			bits = 5;
+	int			bits = 4;
 
-	_Static_assert(SEEN_NEAR <= 1 << 5, "the sets of blocks that are near are in the table");
-
-	while (bits < 26 && ((uint64_t) SEEN_WAYS << bits) < (uint64_t) blocks * 2)
+	while (bits < 26 && ((1 << bits) < SEEN_NEAR ||
+						 ((uint64_t) SEEN_WAYS << bits) < (uint64_t) blocks * 2))
 		bits++;
 
 	table->nsets = UINT32_C(1) << bits;

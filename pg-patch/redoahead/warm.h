@@ -33,7 +33,10 @@
  */
 #define WARM_GROUP		8
 
-/* Cache lines to send for at most: line pointers of a page full of short rows, and tuples of which it isn't known which will move. */
+/*
+ * Cache lines to send for at most: line pointers, of a page full of short rows, and
+ * tuples, where it isn't known which will move.
+ */
 #define WARM_POINTER_LINES	20
 #define WARM_TUPLE_LINES	12
 

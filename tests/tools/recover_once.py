@@ -8,6 +8,7 @@ a run with the daemon
 
     daemon_bytes   what it had made devices read at the end of recovery, and
                    after the server had stopped
+    daemon_faults  its page faults until then that had to read, likewise
     stats          its statistics file
     timeline       the rows of its timeline
 
@@ -42,6 +43,7 @@ class Ending(threading.Thread):
         self.statistics = os.path.join(place, 'stats.json')
         self.over = threading.Event()
         self.bytes = []         # that it had made devices read, then and last
+        self.faults = []        # its major page faults, likewise
 
     def run(self):
         while not self.over.wait(0.01):
@@ -49,11 +51,14 @@ class Ending(threading.Thread):
                 with open(self.log, encoding='utf-8') as file:
                     ended = 'recovery ended' in file.read()
                 with open(self.statistics, encoding='utf-8') as file:
-                    read = host.process_device_bytes(json.load(file)['pid'])
+                    pid = json.load(file)['pid']
+                faults = host.process_major_faults(pid)
+                read = host.process_device_bytes(pid)
             except (OSError, ValueError):       # it has not begun, or has gone
                 continue
             if ended and read is not None:
                 self.bytes = [*self.bytes[:1], read]
+                self.faults = [*self.faults[:1], faults]
 
 
 def recover(stage, configuration, builds, place):
@@ -72,6 +77,7 @@ def recover(stage, configuration, builds, place):
     run.update(watch.figures(run))
     if configuration.daemon:
         run['daemon_bytes'] = ending.bytes
+        run['daemon_faults'] = ending.faults
         with open(ending.statistics, encoding='utf-8') as file:
             run['stats'] = json.load(file)
         run['timeline'] = trace.read_table(timeline)

@@ -194,6 +194,12 @@ def process_cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def process_major_faults(pid):
+    """Page faults of a process for which a device was read."""
+    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
+        return int(file.read().rpartition(')')[2].split()[9])
+
+
 def process_schedule_seconds(pid):
     """CPU time of a process's first thread, seconds to the nanosecond; None if it has gone."""
     text = first_line(f'/proc/{pid}/schedstat')
