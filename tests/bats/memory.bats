@@ -107,6 +107,8 @@ judge() {					# RESULT
 	assert pages['added'] * 4096 >= 4 * limit, pages
 	assert pages['evicted'] <= 0.02 * pages['added'], pages
 	assert pages['missed_after_eviction'] <= 0.005 * pages['added'], pages
+	# what redo had used was let go of, unless it was there before
+	assert run['daemon']['blocks_released'] >= 0.95 * run['daemon']['blocks_read'], run['daemon']
 	# and the daemon knew, and the server, whose memory is in the same cgroup
 	assert run['window_blocks'] * 8192 <= limit / 8, run['window_blocks']
 	assert limit / 128 <= run['window_references'] * 256 <= limit / 32, run['window_references']

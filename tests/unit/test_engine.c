@@ -44,6 +44,8 @@ static struct
 	bool		no_cachestat;	/* can it not be told what is there? */
 	unsigned	looks;			/* blocks looked for */
 	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
+	unsigned	releases;		/* blocks let go of */
+	bool		released[MAX_REQUESTS]; /* block n is one of them */
 } fake;
 
 static struct engine *engine;
@@ -116,6 +118,16 @@ fake_finds(int fd, uint64_t offset, uint32_t bytes)
 }
 
 static void
+fake_release(int fd, uint64_t offset, uint32_t bytes)
+{
+	(void) fd;
+	assert_int_equal(bytes, BLOCK_BYTES);
+	assert_true(offset / BLOCK_BYTES < MAX_REQUESTS);
+	fake.releases++;
+	fake.released[offset / BLOCK_BYTES] = true;
+}
+
+static void
 fake_close(struct sink *sink)
 {
 	(void) sink;
@@ -123,7 +135,8 @@ fake_close(struct sink *sink)
 
 static const struct sink_ops fake_sink = {
 	.name = "fake",.open = fake_open,.set_depth = fake_set_depth,.queue = fake_queue,
-	.flush = fake_flush,.finds = fake_finds,.close = fake_close
+	.flush = fake_flush,.finds = fake_finds,.release = fake_release,
+	.close = fake_close
 };
 
 static void
@@ -489,6 +502,61 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	finish_and_account(200);
 }
 
+/*
+ * Lost otherwise: half of the page cache, where that is small, for what redo has in shared
+ * buffers.  What it has not come to must stay, and what somebody else has brought.
+ */
+static void
+where_memory_is_short_what_redo_has_used_is_let_go_of(void **state)
+{
+	const unsigned window = 1 << 22;	/* 32 GB */
+
+	(void) state;
+	if (available__bytes() / BLOCK_BYTES > window)
+		skip();
+	start(64, window);
+	run(1);						/* now memory is known */
+	for (uint32_t i = 0; i < 100; i++)
+	{
+		fake.gone[i * 2] = i % 4 != 0;
+		offer(i * 2, 1000 + i);
+	}
+	for (int i = 0; i < 20; i++)
+	{
+		fake.allowed = MAX_REQUESTS;
+		run(1);
+	}
+	memset(fake.gone, 0, sizeof(fake.gone));	/* all is there now */
+	assert_int_equal(fake.releases, 0);
+	run(1000 + 40);
+	assert_int_equal(fake.releases, 30);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(fake.released[i * 2], i < 40 && i % 4 != 0);
+	assert_int_equal(engine__counters(engine)->blocks_released, 30);
+	run(1000 + 40);
+	assert_int_equal(fake.releases, 30);
+	finish_and_account(100);
+}
+
+/* Lost otherwise: what sessions of a hot standby will read, though there is room for it. */
+static void
+where_there_is_memory_nothing_is_let_go_of(void **state)
+{
+	(void) state;
+	start(64, 256);
+	for (uint32_t i = 0; i < 100; i++)
+		offer(i * 2, 1000 + i);
+	for (int i = 0; i < 20; i++)
+	{
+		fake.allowed = MAX_REQUESTS;
+		run(1);
+	}
+	run(1000 + 100);
+	assert_int_equal(engine__counters(engine)->blocks_read, 100);
+	assert_int_equal(fake.releases, 0);
+	finish_and_account(100);
+}
+
 int
 main(void)
 {
@@ -505,6 +573,8 @@ main(void)
 		cmocka_unit_test_teardown(few_blocks_are_looked_for_while_all_are_there, stop),
 		cmocka_unit_test_teardown(where_nothing_tells_nothing_is_looked_for, stop),
 		cmocka_unit_test_teardown(where_memory_is_short_what_is_there_is_not_asked_for, stop),
+		cmocka_unit_test_teardown(where_memory_is_short_what_redo_has_used_is_let_go_of, stop),
+		cmocka_unit_test_teardown(where_there_is_memory_nothing_is_let_go_of, stop),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -50,7 +50,7 @@ take(uint32_t rel, uint32_t segment, uint32_t block, uint32_t blocks, uint64_t l
 	assert_int_equal(run.block, block);
 	assert_int_equal(run.blocks, blocks);
 	assert_int_equal(run.lsn, lsn);
-	assert_int_equal(pool__take(&pool, &run, true), again);
+	assert_int_equal(pool__take(&pool, &run, POOL_ASKED), again);
 }
 
 static bool
@@ -152,7 +152,7 @@ test_the_express_lane_goes_first(void **state)
 	{
 		assert_true(pool__express(&pool, 2, &run));
 		assert_int_equal(run.block, 100 - 2 * i);
-		assert_int_equal(pool__take(&pool, &run, true), 0);
+		assert_int_equal(pool__take(&pool, &run, POOL_ASKED), 0);
 	}
 	assert_false(pool__express(&pool, 2, &run));
 
@@ -160,7 +160,7 @@ test_the_express_lane_goes_first(void **state)
 	assert_false(pool__retire(&pool, 1, &run));
 	assert_true(pool__express(&pool, 2, &run));
 	assert_int_equal(run.block, 96);
-	pool__take(&pool, &run, true);
+	pool__take(&pool, &run, POOL_ASKED);
 	for (uint32_t i = 9; i >= 3; i--)
 		take(1, 0, 100 - 2 * i, 1, i, 0);
 	assert_true(sweep_is_done());
@@ -199,11 +199,89 @@ test_what_failed_is_not_ahead(void **state)
 	add(1, 0, 2, 1);
 	pool__begin_sweep(&pool, 100);
 	assert_true(pool__next(&pool, 16, &run));
-	pool__take(&pool, &run, false);
+	pool__take(&pool, &run, POOL_REFUSED);
 	assert_int_equal(pool.ahead, 0);
 	assert_int_equal(pool.waiting, 0);
 	assert_false(pool__retire(&pool, 2, &run));
 	assert_int_equal(pool.ahead, 0);
+}
+
+/* Take the next run, which was there already. */
+static void
+find(void)
+{
+	struct pool_run run;
+
+	assert_true(pool__next(&pool, 16, &run));
+	pool__take(&pool, &run, POOL_FOUND);
+}
+
+/* Lost otherwise: what leaves memory before redo comes would be found missing by redo. */
+static void
+test_what_was_there_is_always_looked_at_again(void **state)
+{
+	struct pool_run run;
+
+	(void) state;
+	for (uint32_t i = 0; i < 32; i++)
+		add(1, 0, 2 * i, i);
+	pool__begin_sweep(&pool, 100);
+	for (uint32_t i = 0; i < 32; i++)
+		if (i == 5 || i == 7)
+			find();
+		else
+			take(1, 0, 2 * i, 1, i, 0);
+	assert_int_equal(pool.ahead, 32);
+	for (uint32_t i = 0; i < 32; i++)
+		if (i % 16 == 0 || i == 5 || i == 7)
+		{
+			assert_true(pool__look(&pool, 100, 16, &run));
+			assert_int_equal(run.block, 2 * i);
+			assert_true(run.again);
+		}
+	assert_false(pool__look(&pool, 100, 16, &run));
+	assert_false(pool__retire(&pool, 100, &run));
+	assert_int_equal(pool.ahead, 0);
+}
+
+/* Lost otherwise: memory for what redo has in its own, or what it will read would be let go of. */
+static void
+test_what_was_asked_for_is_told_when_redo_has_used_it(void **state)
+{
+	struct pool_run run;
+
+	(void) state;
+	for (uint32_t i = 0; i < 4; i++)
+		add(1, 0, 2 * i, i);
+	pool__begin_sweep(&pool, 100);
+	take(1, 0, 0, 1, 0, 0);
+	find();						/* somebody else has brought it */
+	take(1, 0, 4, 1, 2, 0);
+	take(1, 0, 6, 1, 3, 0);
+	assert_false(pool__used(&pool, &run));
+	assert_false(pool__retire(&pool, 3, &run));
+	assert_true(pool__used(&pool, &run));
+	assert_int_equal(run.block, 0);
+	assert_int_equal(run.blocks, 1);
+	assert_true(pool__used(&pool, &run));
+	assert_int_equal(run.block, 4);
+	assert_false(pool__used(&pool, &run));
+
+	/* Nobody asks for long: what is left of them is told, and no other block. */
+	assert_false(pool__retire(&pool, 4, &run));
+	for (uint32_t i = 10; i < 80; i++)
+	{
+		add(1, 0, 2 * i, i);
+		pool__begin_sweep(&pool, 100);
+		take(1, 0, 2 * i, 1, i, 0);
+		assert_false(pool__retire(&pool, i + 1, &run));
+	}
+	for (uint32_t i = 80 - 64; i < 80; i++)
+	{
+		assert_true(pool__used(&pool, &run));
+		assert_int_equal(run.block, 2 * i);
+	}
+	assert_false(pool__used(&pool, &run));
 }
 
 /* Every block is told exactly once, however lanes, sweeps and redo mix. */
@@ -239,7 +317,7 @@ test_random_traffic_loses_nothing(void **state)
 			}
 			for (uint32_t i = 0; i < run.blocks; i++)
 				told[run.block + i]++;
-			assert_int_equal(pool__take(&pool, &run, rand() % 8 > 0), 0);
+			assert_int_equal(pool__take(&pool, &run, rand() % 8 > 0 ? POOL_ASKED : POOL_REFUSED), 0);
 		}
 		replay += (unsigned) rand() % 20;
 		if (replay > added)
@@ -267,6 +345,8 @@ main(void)
 		POOL_TEST(test_the_express_lane_goes_first),
 		POOL_TEST(test_what_was_replayed_is_given_up),
 		POOL_TEST(test_what_failed_is_not_ahead),
+		POOL_TEST(test_what_was_there_is_always_looked_at_again),
+		POOL_TEST(test_what_was_asked_for_is_told_when_redo_has_used_it),
 		POOL_TEST(test_random_traffic_loses_nothing),
 	};
 

@@ -68,6 +68,29 @@ all_pages_of_a_range_must_be_there(void **state)
 	assert_int_equal(residency__of(fd, 0, 0), 1);
 }
 
+/* Lost otherwise: memory that is let go of, or what is next to it. */
+static void
+what_is_let_go_of_leaves_and_nothing_else(void **state)
+{
+	char		bytes[16384];
+
+	(void) state;
+	evict();
+	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+	residency__release(fd, 4096, 0);
+	assert_int_equal(residency__of(fd, 0, 16384), 1);
+	residency__release(fd, 4096, 8192);
+	assert_int_equal(residency__of(fd, 0, 4096), 1);
+	assert_int_equal(residency__of(fd, 4096, 4096), 0);
+	assert_int_equal(residency__of(fd, 8192, 4096), 0);
+	assert_int_equal(residency__of(fd, 12288, 4096), 1);
+	/* Not what has been written and is not on disk. */
+	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
+	residency__release(fd, 0, 4096);
+	assert_int_equal(pread(fd, bytes, 1, 0), 1);
+	assert_int_equal(bytes[0], 'x');
+}
+
 /* Lost otherwise: looking would read what nobody wants any more. */
 static void
 looking_reads_nothing(void **state)
@@ -90,6 +113,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_pages_of_a_range_must_be_there),
+		cmocka_unit_test(what_is_let_go_of_leaves_and_nothing_else),
 		cmocka_unit_test(looking_reads_nothing),
 		cmocka_unit_test(what_is_no_file_is_an_error),
 	};

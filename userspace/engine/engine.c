@@ -43,6 +43,9 @@
 /* Part of the window that what is asked for late, and what is not, has at least. */
 #define LATE_PART_MIN	8
 
+/* Most blocks to let go of at a time; each takes about a microsecond. */
+#define RELEASES_MAX	1024
+
 /* What redo comes to next is looked for once more; depths. */
 #define RECHECK_DEPTHS	4
 
@@ -132,7 +135,7 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 	if (control__is_short(&engine->control) && reader__finds(&engine->reader, run) > 0)
 	{
 		reader__found(&engine->reader, run);
-		engine->reader.counters.refs_duplicate += pool__take(pool, run, true);
+		engine->reader.counters.refs_duplicate += pool__take(pool, run, POOL_FOUND);
 		return true;
 	}
 	asked = reader__ask(&engine->reader, run);
@@ -141,7 +144,8 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 		engine->blocked = true;
 		return false;
 	}
-	engine->reader.counters.refs_duplicate += pool__take(pool, run, asked > 0);
+	engine->reader.counters.refs_duplicate +=
+		pool__take(pool, run, asked > 0 ? POOL_ASKED : POOL_REFUSED);
 	return true;
 }
 
@@ -294,6 +298,27 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 }
 
 /*
+ * Where memory is short, let go of what redo has come to, as far as it was read for
+ * that.  It is in shared buffers now, and will be written from there, so that it would
+ * only keep others out of the page cache; and for long, since two have read it, which
+ * makes it look worth keeping.
+ */
+static void
+release_used(struct engine *engine)
+{
+	struct pool_run run;
+
+	if (!control__is_short(&engine->control))
+		return;
+	for (unsigned n = 0; n < RELEASES_MAX; n++)
+	{
+		if (!pool__used(&engine->pool, &run) && !pool__used(&engine->late, &run))
+			return;
+		reader__release(&engine->reader, &run);
+	}
+}
+
+/*
  * One round: ask for what may be asked for, and collect what is there.  If that
  * is nothing it waits for completions, up to busy_wait_us while some of the
  * plan must wait for them, up to spare_wait_us when all of it has been asked
@@ -313,6 +338,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 		engine->moved_us = engine->reader.now_us;
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
+	release_used(engine);
 	start_runs(engine, decode_lsn);
 	engine_steer(engine);
 

@@ -24,6 +24,8 @@ enum entry_state
 {
 	ENTRY_WAITING,				/* to be asked for */
 	ENTRY_ASKED,				/* asked for, or there */
+	ENTRY_FOUND,				/* was there before */
+	ENTRY_USED,					/* was asked for, and redo has come to it */
 	ENTRY_GONE					/* needless: replayed, or named twice */
 };
 
@@ -66,7 +68,7 @@ pool__destroy(struct pool *pool)
 void
 pool__clear(struct pool *pool)
 {
-	pool->head = pool->tail = pool->express = pool->looked = pool->swept = 0;
+	pool->head = pool->tail = pool->express = pool->looked = pool->used = pool->swept = 0;
 	pool->sweep_count = pool->sweep_next = 0;
 	pool->waiting = pool->ahead = 0;
 }
@@ -130,13 +132,37 @@ pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed)
 		pool->tail++;
 		if (pool->swept < pool->tail)
 			pool->swept = pool->tail;
-		entry->state = ENTRY_GONE;
-		if (state == ENTRY_ASKED)
+		entry->state = state == ENTRY_ASKED ? ENTRY_USED : ENTRY_GONE;
+		if (state == ENTRY_ASKED || state == ENTRY_FOUND)
 			pool->ahead--;
 		else if (state == ENTRY_WAITING)
 		{
 			pool->waiting--;
 			*missed = run_of(entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The next block that was asked for and that redo has come to.  Tells each of them
+ * once, but forgets them when new ones take their place.
+ */
+bool
+pool__used(struct pool *pool, struct pool_run *run)
+{
+	uint64_t	size = (uint64_t) pool->mask + 1;
+
+	if (pool->head > size && pool->used < pool->head - size)
+		pool->used = pool->head - size;
+	while (pool->used < pool->tail)
+	{
+		const struct pool_entry *entry = entry_at(pool, pool->used++);
+
+		if (entry->state == ENTRY_USED)
+		{
+			*run = run_of(entry);
 			return true;
 		}
 	}
@@ -165,8 +191,9 @@ pool__express(struct pool *pool, unsigned lane, struct pool_run *run)
 }
 
 /*
- * The next one in "each" blocks that has been asked for, if it is among the next
- * "lane" ones for redo: is it still there?  Tells each of them once.
+ * The next one in "each" blocks that have been asked for, or the next one that was
+ * there before, if it is among the next "lane" ones for redo: is it still there?  Tells
+ * each of them once.  What was there before may be about to leave.
  */
 bool
 pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run)
@@ -180,7 +207,8 @@ pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run
 		uint64_t	position = pool->looked++;
 		const struct pool_entry *entry = entry_at(pool, position);
 
-		if (position % each == 0 && entry->state == ENTRY_ASKED)
+		if (entry->state == ENTRY_FOUND ||
+			(entry->state == ENTRY_ASKED && position % each == 0))
 		{
 			*run = run_of(entry);
 			run->again = true;
@@ -288,16 +316,18 @@ pool__next(struct pool *pool, uint32_t max_run, struct pool_run *run)
 }
 
 /*
- * Done with the run that pool__next or pool__express told last: it has been
- * asked for, or cannot be.  Returns how many of its entries named a block that
- * another one named, too.
+ * Done with the run that pool__next or pool__express told last, and what became of it.
+ * Returns how many of its entries named a block that another one named, too.
  */
 unsigned
-pool__take(struct pool *pool, const struct pool_run *run, bool asked)
+pool__take(struct pool *pool, const struct pool_run *run, enum pool_outcome outcome)
 {
-	enum entry_state state = asked ? ENTRY_ASKED : ENTRY_GONE;
+	static const enum entry_state states[] = {
+		[POOL_REFUSED] = ENTRY_GONE,[POOL_ASKED] = ENTRY_ASKED,[POOL_FOUND] = ENTRY_FOUND
+	};
+	enum entry_state state = states[outcome];
 
-	if (asked)
+	if (outcome != POOL_REFUSED)
 		pool->ahead += run->blocks;
 	if (run->span == 0)
 	{

@@ -28,6 +28,14 @@ struct pool_run
 	bool		again;			/* was read before, and is gone */
 };
 
+/* What became of a run. */
+enum pool_outcome
+{
+	POOL_REFUSED,				/* it cannot be read */
+	POOL_ASKED,					/* it has been asked for */
+	POOL_FOUND					/* it was there already */
+};
+
 struct pool_entry;
 
 struct pool
@@ -38,6 +46,7 @@ struct pool
 	uint64_t	tail;			/* the oldest one that redo has not come to */
 	uint64_t	express;		/* none before this one waits */
 	uint64_t	looked;			/* none before this one is to be looked for */
+	uint64_t	used;			/* none before this one is to be told as used */
 	uint64_t	swept;			/* all before this one were put into a sweep */
 	uint32_t   *sweep;			/* indexes of entries, as the disk has them */
 	uint32_t	sweep_count;	/* entries in the sweep */
@@ -53,11 +62,13 @@ unsigned	pool__room(const struct pool *pool);
 void		pool__add(struct pool *pool, const struct relpath_key *key,
 					  uint32_t block, uint64_t lsn);
 bool		pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed);
+bool		pool__used(struct pool *pool, struct pool_run *run);
 bool		pool__express(struct pool *pool, unsigned lane, struct pool_run *run);
 bool		pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run);
 void		pool__look_again(struct pool *pool);
 unsigned	pool__begin_sweep(struct pool *pool, unsigned limit);
 bool		pool__next(struct pool *pool, uint32_t max_run, struct pool_run *run);
-unsigned	pool__take(struct pool *pool, const struct pool_run *run, bool asked);
+unsigned	pool__take(struct pool *pool, const struct pool_run *run,
+					   enum pool_outcome outcome);
 
 #endif							/* REDOAHEAD_ENGINE_POOL_H */

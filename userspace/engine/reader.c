@@ -195,6 +195,21 @@ reader__finds(struct reader *reader, const struct pool_run *run)
 	return found == -ENOENT ? -EIO : found;
 }
 
+/* Redo has come to a run, and has it in memory of its own: nobody need keep another copy. */
+void
+reader__release(struct reader *reader, const struct pool_run *run)
+{
+	uint32_t	block_size = reader->layout.block_size;
+	struct fdcache_file *file;
+
+	if (reader->ops->release == NULL || reader__misses(reader, run) ||
+		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
+		return;
+	reader->ops->release(file->fd, (uint64_t) run->block * block_size, run->blocks * block_size);
+	fdcache__unpin(file);
+	reader->counters.blocks_released += run->blocks;
+}
+
 /* Count a run that was there before it was asked for. */
 void
 reader__found(struct reader *reader, const struct pool_run *run)

@@ -44,6 +44,7 @@ unsigned	reader__weight(const struct pool_run *run);
 bool		reader__misses(const struct reader *reader, const struct pool_run *run);
 void		reader__found(struct reader *reader, const struct pool_run *run);
 int			reader__finds(struct reader *reader, const struct pool_run *run);
+void		reader__release(struct reader *reader, const struct pool_run *run);
 int			reader__ask(struct reader *reader, const struct pool_run *run);
 int			reader__reap(struct reader *reader, unsigned want, unsigned wait_us);
 unsigned	reader__requests(const struct reader *reader);

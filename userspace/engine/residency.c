@@ -1,12 +1,13 @@
 /*
  * residency.c
- *		Is a part of a file in the page cache?
+ *		Is a part of a file in the page cache?  Lets go of it.
  *
  * Asks by cachestat(2), which Linux has since 6.5.  A read that may not wait would
  * tell, too, but it starts what it does not find, takes what is on its way for
  * absent, and makes what it finds look used.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,4 +56,17 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 	if (syscall(SYS_cachestat, fd, &range, &pages, 0) < 0)
 		return -errno;
 	return pages.cached >= wanted;
+}
+
+/*
+ * Take a range out of the page cache: whole pages, as far as they are clean and nobody
+ * uses them.  Of those that are dirty, writing begins.  Where the kernel does not
+ * know how, nothing happens.
+ */
+void
+residency__release(int fd, uint64_t offset, uint32_t bytes)
+{
+	/* Of length 0, it would mean all that follows. */
+	if (bytes > 0)
+		(void) posix_fadvise(fd, (off_t) offset, (off_t) bytes, POSIX_FADV_DONTNEED);
 }

@@ -1,6 +1,6 @@
 /*
  * residency.h
- *		Is a part of a file in the page cache?
+ *		Is a part of a file in the page cache?  Lets go of it.
  */
 #ifndef REDOAHEAD_ENGINE_RESIDENCY_H
 #define REDOAHEAD_ENGINE_RESIDENCY_H
@@ -8,5 +8,6 @@
 #include <stdint.h>
 
 int			residency__of(int fd, uint64_t offset, uint32_t bytes);
+void		residency__release(int fd, uint64_t offset, uint32_t bytes);
 
 #endif							/* REDOAHEAD_ENGINE_RESIDENCY_H */

@@ -52,6 +52,12 @@ struct sink_ops
 	 * told.  NULL if it never can.
 	 */
 	int			(*finds) (int fd, uint64_t offset, uint32_t bytes);
+
+	/*
+	 * Redo has read the range, and nobody need keep it.  NULL if that changes
+	 * nothing.
+	 */
+	void		(*release) (int fd, uint64_t offset, uint32_t bytes);
 	void		(*close) (struct sink *sink);
 };
 

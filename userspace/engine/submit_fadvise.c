@@ -93,5 +93,6 @@ const struct sink_ops sink_fadvise = {
 	.queue = fadvise_queue,
 	.flush = fadvise_flush,
 	.finds = residency__of,
+	.release = residency__release,
 	.close = fadvise_close,
 };

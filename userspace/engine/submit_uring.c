@@ -498,5 +498,6 @@ const struct sink_ops sink_uring = {
 	.queue = uring_queue,
 	.flush = uring_flush,
 	.finds = residency__of,
+	.release = residency__release,
 	.close = uring_close,
 };

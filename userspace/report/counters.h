@@ -62,6 +62,7 @@ struct counters
 	uint64_t	blocks_found;	/* blocks that were there, and not asked for, where memory is short */
 	uint64_t	blocks_rechecked;	/* blocks looked for once more when redo was near */
 	uint64_t	blocks_reread;	/* of those, gone and read again; not in blocks_read */
+	uint64_t	blocks_released;	/* let go of when redo had come to them, where memory is short */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */
 	uint64_t	blocks_abandoned;	/* planned, but the recovery ended first */
 	uint64_t	known_missing;	/* of the failed, known from an earlier attempt */

@@ -34,6 +34,7 @@ static const struct
 	{"blocks_found", offsetof(struct counters, blocks_found)},
 	{"blocks_rechecked", offsetof(struct counters, blocks_rechecked)},
 	{"blocks_reread", offsetof(struct counters, blocks_reread)},
+	{"blocks_released", offsetof(struct counters, blocks_released)},
 	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
 	{"blocks_abandoned", offsetof(struct counters, blocks_abandoned)},
 	{"blocks_known_missing", offsetof(struct counters, known_missing)},
