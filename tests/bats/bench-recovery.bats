@@ -119,17 +119,24 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 
 @test "s1 measures transactions, WAL and replay, and goes on where it was interrupted" {
 	results=$BATS_TEST_TMPDIR/s1
-	in_two_goes on,lz4:transform on,lz4:transform,off --scenario s1 --output "$results"
+	in_two_goes on,lz4:transform on,lz4:transform,off,slices --scenario s1 --output "$results"
 	grep -q 's1.json has 2 runs already' "$BATS_TEST_TMPDIR/log"
 	python3 - "$results/s1.json" <<-'EOF'
 	import json, sys
 	result = json.load(open(sys.argv[1]))
-	rows = result['medians']
-	assert len(result['runs']) == 3 and list(rows) == ['on', 'lz4:transform', 'off'], list(rows)
+	rows = result['medians']['load']
+	assert list(rows) == ['on', 'lz4:transform', 'off'], list(rows)
 	per_transaction = {name: row['wal_bytes'] / row['transactions'] for name, row in rows.items()}
 	assert per_transaction['off'] < per_transaction['lz4:transform'] < per_transaction['on'], rows
 	assert all(row['tps'] > 0 and row['replay_seconds'] > 0 and
 	           row['cpu_us_per_transaction'] > 0 for row in rows.values())
+	slices = [run for run in result['runs'] if run['part'] == 'slices']
+	assert len(slices) == 16 and len(result['runs']) == 19, len(result['runs'])
+	for name in 'tps', 'cpu_us_per_transaction', 'wal_bytes_per_transaction':
+	    middle, least, greatest = result['ratios'][name + ' lz4:transform/off']
+	    assert 0 < least <= middle <= greatest, (name, result['ratios'])
+	# each setting had its own images
+	assert greatest < 0.5, result['ratios']
 	EOF
 	grep -q '| on, lz4:transform | patched |' "$results/s1.md"
 	nothing_left

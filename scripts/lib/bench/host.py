@@ -194,6 +194,22 @@ def process_cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def children_cpu_seconds(pid):
+    """User and system time of a process's children, those that it has waited for, too, seconds."""
+    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
+        fields = file.read().rpartition(')')[2].split()
+    ticks = int(fields[13]) + int(fields[14])
+    for name in os.listdir('/proc'):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError):      # it may go meanwhile
+            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as file:
+                fields = file.read().rpartition(')')[2].split()
+            if int(fields[1]) == pid:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf('SC_CLK_TCK')
+
+
 def process_major_faults(pid):
     """Page faults of a process for which a device was read."""
     with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:

@@ -4,8 +4,8 @@ import contextlib
 import datetime
 import os
 
-from . import compressed, host, loop, plot, postgres, recovery, report, s1, s3, s3_report
-from . import s4, s4_report, s5, s5_report, script, suite, vacuum
+from . import compressed, host, loop, plot, postgres, recovery, report, s1, s1_slices, s3
+from . import s3_report, s4, s4_report, s5, s5_report, script, suite, vacuum
 
 MEMORY = '/dev/shm'             # a tmpfs
 PLACE = 'redoahead-bench'       # directory in it, or in one that --device names
@@ -101,11 +101,11 @@ def run_s1(options):
     host.require_space(root, (of['scale'] * 60 << 20) + (8 << 30 if of['scale'] > 10 else 1 << 30))
     result = Result('s1', options, builds, root, {
         'device_name': options.device, **of, 'settings': {'load': s1.LOAD, 'replay': s1.RECOVERY},
-    }, s1.medians)
+    }, s1.medians, lambda _, runs: s1_slices.ratios(runs))
     if options.resume:
         result.resume(progress)
     with script.work_place(root, 's1') as place:
-        s1.measure(builds, root, place, options, given('s1', options.config, s1.CONFIGS),
+        s1.measure(builds, root, place, options, given('s1', options.config, s1.PARTS),
                    result.runs, result.keep, progress)
     finish('s1', options, s1.markdown(result.whole()))
 

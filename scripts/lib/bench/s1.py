@@ -6,15 +6,15 @@ and without: how many transactions a second, how much CPU time of the server and
 how much WAL for each, and how long that takes to be replayed from a cold cache by
 the server that wrote it, over a copy made before the load.  Configurations take
 turns, round by round.  How fast the disk is just then decides transactions a second;
-CPU time and WAL for each transaction hardly depend on it.
+CPU time and WAL for each transaction hardly depend on it.  Slices of load in turn
+(s1_slices.py) tell what compression does to transactions a second all the same.
 """
 import os
 import re
 import resource
-import statistics
 from dataclasses import dataclass
 
-from . import host, postgres
+from . import host, postgres, report, s1_slices
 
 CLIENTS, THREADS = 32, 4
 DONE = re.compile(r'redo done at \S+ system usage: CPU: user: ([\d.]+) s, system: ([\d.]+) s, '
@@ -49,16 +49,22 @@ CONFIGS = tuple(Config(*each) for each in (
     ('off', 'stock', 'off', 'off'),
 ))
 
+PARTS = (*CONFIGS, s1_slices.NAME)
+MEASURES = ('tps', 'transactions', 'load_cpu_seconds', 'cpu_us_per_transaction', 'wal_bytes',
+            'wal_bytes_per_transaction', 'replay_seconds', 'replay_cpu_seconds', 'replay_tps')
+
 # Rows of 2013: full_page_writes, transactions/s, MB of WAL, s and transactions/s of replay.
 IN_2013 = (('on', 1344, 4422, 61, 19835), ('compress', 1606, 1517, 39, 37063),
            ('off', 1810, 885, 37, 44033))
 
 
 def scaled(size):
-    """pgbench scale and seconds of load: small, full, or a factor for full's time."""
+    """pgbench scale, seconds of load and of a slice: small, full, or a factor for full's time."""
     if size == 'small':
-        return {'scale': 5, 'seconds': 5}
-    return {'scale': 100, 'seconds': 60 if size == 'full' else max(1, round(60 * float(size)))}
+        return {'scale': 5, 'seconds': 5, 'slice_seconds': 1}
+    factor = 1 if size == 'full' else float(size)
+    return {'scale': 100, 'seconds': max(1, round(60 * factor)),
+            'slice_seconds': max(1, round(15 * factor))}
 
 
 def parameters(of):
@@ -152,31 +158,41 @@ def run_once(build, config, base, place, of):
     return run
 
 
-def measure(builds, root, place, options, configs, runs, keep, progress):
+def measure(builds, root, place, options, parts, runs, keep, progress):
     """All runs that are not among those given; gives each to keep()."""
     of = scaled(options.size)
     base = make_base(builds['stock'], root, of, progress)
+    configs = [part for part in parts if part != s1_slices.NAME]
     wanted = [(number, config) for number in range(1, options.rounds + 1) for config in configs
               if not any((run['round'], run['config']) == (number, config.name) for run in runs)]
     for done, (number, config) in enumerate(wanted, 1):
         run = run_once(builds[config.build], config, base, place, of)
-        keep({'round': number, 'config': config.name, **run})
+        keep({'part': 'load', 'round': number, 'config': config.name, **run})
         progress.say(f'round {number} {config.name}: {run["tps"]:.0f} tps, '
                      f'{cpu_us(run):.0f} us of CPU time for each, '
                      f'{run["wal_bytes"] / 1e6:.0f} MB of WAL, replay '
                      f'{run["replay_seconds"]:.1f} s; {progress.left(done, len(wanted))}')
+    left = s1_slices.tasks(options.rounds, runs) if s1_slices.NAME in parts else []
+    if left:
+        measure_slices(builds['patched'], base, place, of, left, keep, progress)
+
+
+def measure_slices(build, base, place, of, left, keep, progress):
+    """Slices of load that are left; gives each to keep()."""
+    def keep_pair(pair):
+        for run in pair:
+            keep(run)
+        told = '; '.join(f'{run["config"]} {run["tps"]:.0f} tps, '
+                         f'{run["cpu_us_per_transaction"]:.0f} us of CPU time for each'
+                         for run in pair)
+        progress.say(f'round {pair[0]["round"]}, pair {pair[0]["pair"]}: {told}')
+    s1_slices.measure(build, LOAD, base, place, {
+        'clients': CLIENTS, 'threads': THREADS, 'seconds': of['slice_seconds']}, left, keep_pair)
 
 
 def medians(runs):
-    """{configuration: {measure: median}}."""
-    found = {}
-    for run in runs:
-        row = found.setdefault(run['config'], {})
-        for name, value in run.items():
-            if name not in ('round', 'config', 'cache'):
-                row.setdefault(name, []).append(value)
-    return {config: {name: statistics.median(values) for name, values in row.items()}
-            for config, row in found.items()}
+    """{part: {configuration: {measure: median}}}."""
+    return report.medians_by(runs, 'part', MEASURES)
 
 
 def markdown(result):
@@ -190,7 +206,7 @@ def markdown(result):
              '| full_page_writes | server | tps | CPU us/tx | WAL MB | WAL bytes/tx | replay s '
              '| replay tx/s | startup CPU s |', '|' + '---|' * 9]
     configs = {config.name: config for config in CONFIGS}
-    for name, row in result['medians'].items():
+    for name, row in result['medians'].get('load', {}).items():
         config = configs[name]
         what = config.images if config.compression == 'off' else f'on, {config.compression}'
         lines.append(f'| {what} | {config.build} | {row["tps"]:.0f} '
@@ -202,4 +218,7 @@ def markdown(result):
               for images, tps, size, seconds, rate in IN_2013]
     lines += ['', 'Replay is the time of redo of all that WAL, from a cold cache, over a copy made '
               'before the load. In 2013: scale 100, 900 s, a checkpoint every 5 minutes.', '']
+    if result['ratios']:
+        pairs = sum(run['part'] == s1_slices.NAME for run in result['runs']) // 2
+        lines += s1_slices.markdown(result['medians'][s1_slices.NAME], result['ratios'], pairs)
     return '\n'.join(lines)
