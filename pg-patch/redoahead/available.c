@@ -115,9 +115,9 @@ find_cgroup(const struct cgroup_files *version, char path[PATH_BYTES])
 	return found;
 }
 
-/* What one cgroup leaves for the page cache, bytes. */
+/* What one cgroup leaves for the page cache, bytes, or leaves unused. */
 static uint64_t
-left_by(const struct cgroup_files *version, const char *directory)
+left_by(const struct cgroup_files *version, const char *directory, bool unused)
 {
 	char		path[PATH_BYTES * 2 + 32];
 	uint64_t	limit = UINT64_MAX;
@@ -136,15 +136,15 @@ left_by(const struct cgroup_files *version, const char *directory)
 	if (limit == UINT64_MAX || !read_number(path, "", &used))
 		return UINT64_MAX;
 	snprintf(path, sizeof(path), "%s/memory.stat", directory);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 && !unused; i++)
 		if (read_number(path, version->cache[i], &cache))
 			used -= cache < used ? cache : used;
 	return limit > used ? limit - used : 0;
 }
 
-/* What the cgroups of this process leave for the page cache, bytes. */
+/* What the cgroups of this process leave, likewise. */
 static uint64_t
-left_by_cgroups(const struct cgroup_files *version)
+left_by_cgroups(const struct cgroup_files *version, bool unused)
 {
 	char		directory[PATH_BYTES * 2];
 	char		point[PATH_BYTES];
@@ -159,13 +159,32 @@ left_by_cgroups(const struct cgroup_files *version)
 		uint64_t	left;
 
 		snprintf(directory, sizeof(directory), "%s%s", point, cgroup);
-		left = left_by(version, directory);
+		left = left_by(version, directory, unused);
 		if (left < least)
 			least = left;
 		if (slash == NULL)
 			return least;
 		*slash = '\0';
 	}
+}
+
+/* The least of what the machine and cgroups leave. */
+static uint64_t
+least_left(const char *line_of_meminfo, bool unused)
+{
+	uint64_t	least = UINT64_MAX;
+	uint64_t	kilobytes;
+
+	if (read_number("/proc/meminfo", line_of_meminfo, &kilobytes))
+		least = kilobytes * 1024;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
+	{
+		uint64_t	left = left_by_cgroups(&versions[i], unused);
+
+		if (left < least)
+			least = left;
+	}
+	return least;
 }
 
 /*
@@ -175,17 +194,12 @@ left_by_cgroups(const struct cgroup_files *version)
 uint64_t
 available__bytes(void)
 {
-	uint64_t	least = UINT64_MAX;
-	uint64_t	kilobytes;
+	return least_left("MemAvailable:", false);
+}
 
-	if (read_number("/proc/meminfo", "MemAvailable:", &kilobytes))
-		least = kilobytes * 1024;
-	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-	{
-		uint64_t	left = left_by_cgroups(&versions[i]);
-
-		if (left < least)
-			least = left;
-	}
-	return least;
+/* How much memory is unused, bytes; UINT64_MAX if nothing tells. */
+uint64_t
+available__free_bytes(void)
+{
+	return least_left("MemFree:", true);
 }

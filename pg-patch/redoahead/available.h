@@ -10,5 +10,6 @@
 #include <stdint.h>
 
 uint64_t	available__bytes(void);
+uint64_t	available__free_bytes(void);
 
 #endif							/* REDOAHEAD_AVAILABLE_H */

@@ -193,36 +193,19 @@ loads_of(uint64 refs)
 	return refs * loads / Max(offered, 1);
 }
 
-/*
- * Estimate what becomes of shared buffers.  Blocks that redo loads take buffers,
- * and one that has been used is not taken again before the clock has gone round.
- * Each of its steps takes a buffer, or lowers a usage count, which all that are taken
- * have had: so no more than half of the buffers are taken in a round, and fewer where
- * blocks are used often.  Asking for a block again must be early enough to be among
- * those that the daemon reads now.
- */
+/* Estimate what becomes of shared buffers until redo is where decoding is. */
 void
 lookahead__estimate(void)
 {
 	uint64		refs = lookahead.head - lookahead.tail;
-	uint64		loads;
-	uint64		a_round = NBuffers / 2;
-	uint64		near = a_round / 2;
-	uint32		daemon_window;
 
 	lookahead.near = PG_UINT32_MAX;
 	lookahead.reach = PG_UINT64_MAX;
-	if (likely(refs <= near))
+	if (likely(refs <= lookahead__loads_kept(NBuffers)))
 		return;
-	/* The daemon writes to this cache line often, so look only if it matters. */
-	daemon_window = emission__daemon_window();
-	if (daemon_window > 0 && daemon_window < near)
-		near = daemon_window;
-	loads = loads_of(refs);
-	if (loads > a_round / 2)
-		lookahead.near = refs * near / loads;
-	if (loads > a_round)
-		lookahead.reach = (lookahead.decode_lsn - lookahead.replay_lsn) / loads * a_round;
+	/* The daemon writes to the cache line of its window often: look only if it matters. */
+	lookahead__judge(refs, loads_of(refs), lookahead.decode_lsn - lookahead.replay_lsn,
+					 lookahead__loads_kept(NBuffers), emission__daemon_window());
 }
 
 /*

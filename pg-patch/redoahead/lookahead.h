@@ -7,8 +7,8 @@
  * decoded, so the queue tells which one it is at, and which are next.
  *
  * What a reference finds out about its block when it is decoded must still
- * hold when redo comes to it.  With a look-ahead longer than shared_buffers,
- * blocks leave shared buffers in between; then a reference is marked doubtful,
+ * hold when redo comes to it.  With a look-ahead in which redo loads more than a
+ * part of shared_buffers, blocks leave them in between; then a reference is marked doubtful,
  * and looked at again shortly before redo comes to it.
  *
  * All in the startup process.
@@ -86,6 +86,34 @@ static inline bool
 lookahead__comes_and_stays(const SeenSlot *slot, XLogRecPtr lsn)
 {
 	return lookahead__comes(slot) && lsn - slot->lsn <= lookahead.reach;
+}
+
+/*
+ * How many blocks may be loaded into so many shared buffers before one leaves that has
+ * been used.  The clock must have gone round.  Each of its steps takes a buffer, or lowers
+ * a usage count, which all that are taken have had: so no more than half of the buffers
+ * are taken in a round, and fewer where some are used often.
+ */
+static inline uint64
+lookahead__loads_kept(int buffers)
+{
+	return buffers / 4;
+}
+
+/*
+ * Judge how far ahead is near, and how long a block stays that redo has used, when
+ * redo will load so many blocks for so many references in so many bytes of WAL.  Asking
+ * for a block again must be early enough to be among those that the daemon reads now.
+ */
+static inline void
+lookahead__judge(uint64 refs, uint64 loads, uint64 bytes, uint64 kept, uint32 daemon_window)
+{
+	uint64		near = daemon_window > 0 && daemon_window < kept ? daemon_window : kept;
+
+	if (loads <= kept)
+		return;
+	lookahead.near = refs * near / loads;
+	lookahead.reach = bytes / loads * kept;
 }
 
 /* May a block that is in shared buffers now have left when redo comes to it? */

@@ -173,6 +173,41 @@ load lib/scripts
 	EOF
 }
 
+# Lost otherwise: the CPU time of sessions that end while it is asked for.
+@test "CPU time of children that are there, and of those that have gone" {
+	python <<-'EOF'
+	import os, time
+	from bench import host
+
+	def child(seconds):
+	    """One that works so long, and waits to be told to end."""
+	    mine, its = os.pipe(), os.pipe()
+	    pid = os.fork()
+	    if pid == 0:
+	        os.close(its[1])
+	        while time.process_time() < seconds:
+	            pass
+	        os.write(mine[1], b'.')
+	        os.read(its[0], 1)
+	        os._exit(0)
+	    os.close(its[0])
+	    os.read(mine[0], 1)
+	    return pid, its[1]
+
+	before = host.cpu_seconds_of_children(os.getpid())
+	pid, end = child(0.3)
+	alive = host.cpu_seconds_of_children(os.getpid()) - before
+	assert alive > 0.25, alive
+	os.close(end)
+	os.waitpid(pid, 0)
+	gone = host.cpu_seconds_of_children(os.getpid()) - before
+	assert alive - 0.02 <= gone < alive + 0.2, (alive, gone)
+	child(0.3)
+	both = host.cpu_seconds_of_children(os.getpid()) - before
+	assert both > gone + 0.25, (gone, both)
+	EOF
+}
+
 @test "free space is asked for before anything is made" {
 	python <<-'EOF'
 	from bench import host

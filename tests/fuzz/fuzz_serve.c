@@ -127,14 +127,14 @@ fuzz_refs(const uint8_t *data, size_t size)
 		{
 			while (pool__retire(&pool, refs[i].lsn, &run))
 				told++;
-			while (pool__used(&pool, &run))
+			while (pool__used(&pool, refs[i].reserved % 128, &run))
 				check_run(&run, &layout);
 		}
 		else if (i % 4 == 3 ? pool__express(&pool, refs[i].flags, &run) :
 				 pool__next(&pool, MAX_RUN, &run))
 		{
 			check_run(&run, &layout);
-			told += run.blocks + pool__take(&pool, &run, refs[i].reserved % 3);
+			told += run.blocks + pool__take(&pool, &run, refs[i].reserved % 4);
 		}
 		else
 			pool__begin_sweep(&pool, refs[i].flags);

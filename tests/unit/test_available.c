@@ -99,7 +99,7 @@ remove_cgroups(void **state)
 
 /* What a process in the cgroup is told, after it has written so much of a file, MB. */
 static uint64_t
-available_in(const char *cgroup, unsigned file_mb)
+told_in(const char *cgroup, uint64_t (*tell) (void), unsigned file_mb)
 {
 	uint64_t	available = 0;
 	int			ends[2];
@@ -119,7 +119,7 @@ available_in(const char *cgroup, unsigned file_mb)
 		for (unsigned i = 0; i < file_mb; i++)
 			if (write(fd, zeroes, sizeof(zeroes)) != (ssize_t) sizeof(zeroes))
 				_exit(1);
-		available = available__bytes();
+		available = tell();
 		_exit(write(ends[1], &available, sizeof(available)) != (ssize_t) sizeof(available));
 	}
 	close(ends[1]);
@@ -127,6 +127,12 @@ available_in(const char *cgroup, unsigned file_mb)
 	close(ends[0]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	return available;
+}
+
+static uint64_t
+available_in(const char *cgroup, unsigned file_mb)
+{
+	return told_in(cgroup, available__bytes, file_mb);
 }
 
 /* Other processes take and give memory between two looks. */
@@ -172,6 +178,21 @@ test_page_cache_makes_room(void **state)
 	assert_in_range(available_in(outer, 96), LIMIT / 2, LIMIT);
 }
 
+/* Lost otherwise: what sessions read would be let go of though there is room for all. */
+static void
+test_page_cache_is_not_unused(void **state)
+{
+	uint64_t	unused;
+
+	(void) state;
+	assert_in_range(available__free_bytes(), 1, available__bytes() + 256 * MB);
+	if (outer[0] == '\0')
+		skip();
+	unused = told_in(inner, available__free_bytes, 0);
+	assert_in_range(unused, LIMIT / 2, LIMIT);
+	assert_in_range(told_in(inner, available__free_bytes, 96), 0, LIMIT - 90 * MB);
+}
+
 int
 main(void)
 {
@@ -180,6 +201,7 @@ main(void)
 		cmocka_unit_test(test_is_no_more_than_the_cgroup_leaves),
 		cmocka_unit_test(test_a_limit_counts_for_the_cgroups_below),
 		cmocka_unit_test(test_page_cache_makes_room),
+		cmocka_unit_test(test_page_cache_is_not_unused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

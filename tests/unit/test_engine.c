@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "available.h"
-#include "engine/engine.h"
+#include "engine/engine_internal.h"
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
@@ -117,7 +117,7 @@ fake_finds(int fd, uint64_t offset, uint32_t bytes)
 	return offset / BLOCK_BYTES >= MAX_REQUESTS || !fake.gone[offset / BLOCK_BYTES];
 }
 
-static void
+static bool
 fake_release(int fd, uint64_t offset, uint32_t bytes)
 {
 	(void) fd;
@@ -125,6 +125,7 @@ fake_release(int fd, uint64_t offset, uint32_t bytes)
 	assert_true(offset / BLOCK_BYTES < MAX_REQUESTS);
 	fake.releases++;
 	fake.released[offset / BLOCK_BYTES] = true;
+	return offset / BLOCK_BYTES % 4 == 0;	/* others are dirty */
 }
 
 static void
@@ -502,21 +503,17 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	finish_and_account(200);
 }
 
-/*
- * Lost otherwise: half of the page cache, where that is small, for what redo has in shared
- * buffers.  What it has not come to must stay, and what somebody else has brought.
- */
+/* Where memory is short, read what is absent of 200 blocks, every fourth of which is there. */
 static void
-where_memory_is_short_what_redo_has_used_is_let_go_of(void **state)
+read_where_memory_is_short(void)
 {
 	const unsigned window = 1 << 22;	/* 32 GB */
 
-	(void) state;
 	if (available__bytes() / BLOCK_BYTES > window)
 		skip();
 	start(64, window);
 	run(1);						/* now memory is known */
-	for (uint32_t i = 0; i < 100; i++)
+	for (uint32_t i = 0; i < 200; i++)
 	{
 		fake.gone[i * 2] = i % 4 != 0;
 		offer(i * 2, 1000 + i);
@@ -527,34 +524,94 @@ where_memory_is_short_what_redo_has_used_is_let_go_of(void **state)
 		run(1);
 	}
 	memset(fake.gone, 0, sizeof(fake.gone));	/* all is there now */
+}
+
+/*
+ * Lost otherwise: half of the page cache, where that is small, for what redo has in shared
+ * buffers.  What it has not come to must stay, and what somebody else has brought.
+ */
+static void
+where_memory_is_full_what_redo_has_used_is_let_go_of(void **state)
+{
+	(void) state;
+	read_where_memory_is_short();
+	engine->full = true;
+	run(1);
 	assert_int_equal(fake.releases, 0);
-	run(1000 + 40);
+	run(1000 + 104);
+	/* A little later only. */
 	assert_int_equal(fake.releases, 30);
-	for (uint32_t i = 0; i < 100; i++)
+	for (uint32_t i = 0; i < 200; i++)
 		assert_int_equal(fake.released[i * 2], i < 40 && i % 4 != 0);
-	assert_int_equal(engine__counters(engine)->blocks_released, 30);
-	run(1000 + 40);
+	assert_int_equal(engine__counters(engine)->blocks_released, 10);
+	run(1000 + 104);
 	assert_int_equal(fake.releases, 30);
-	finish_and_account(100);
+	finish_and_account(200);
 }
 
 /* Lost otherwise: what sessions of a hot standby will read, though there is room for it. */
 static void
-where_there_is_memory_nothing_is_let_go_of(void **state)
+while_memory_is_unused_nothing_is_let_go_of(void **state)
 {
 	(void) state;
-	start(64, 256);
-	for (uint32_t i = 0; i < 100; i++)
+	read_where_memory_is_short();
+	engine->full = false;
+	run(1000 + 200);
+	assert_int_equal(fake.releases, 0);
+	finish_and_account(200);
+}
+
+/* Lost otherwise: the same, on kernels that do not tell what was there before. */
+static void
+what_may_have_been_there_is_not_let_go_of(void **state)
+{
+	const unsigned window = 1 << 22;	/* 32 GB */
+
+	(void) state;
+	if (available__bytes() / BLOCK_BYTES > window)
+		skip();
+	start(64, window);
+	fake.no_cachestat = true;
+	run(1);
+	engine->full = true;
+	for (uint32_t i = 0; i < 200; i++)
 		offer(i * 2, 1000 + i);
 	for (int i = 0; i < 20; i++)
 	{
 		fake.allowed = MAX_REQUESTS;
 		run(1);
 	}
-	run(1000 + 100);
-	assert_int_equal(engine__counters(engine)->blocks_read, 100);
+	run(1000 + 200);
+	assert_int_equal(engine__counters(engine)->blocks_read, 200);
 	assert_int_equal(fake.releases, 0);
-	finish_and_account(100);
+	finish_and_account(200);
+}
+
+/* Lost otherwise: what is there but old leaves just before redo comes, which then reads it. */
+static void
+what_was_found_late_is_looked_for_again(void **state)
+{
+	const unsigned window = 1 << 22;	/* 32 GB */
+
+	(void) state;
+	if (available__bytes() / BLOCK_BYTES > window)
+		skip();
+	start(64, window);
+	run(1);
+	fake.gone[0] = true;
+	offer(0, 2000);
+	offer(2, 1000);				/* late, and there */
+	run(1);
+	run(1);
+	assert_int_equal(engine__counters(engine)->blocks_found, 1);
+	fake.gone[2] = true;
+	fake.allowed = MAX_REQUESTS;
+	engine->recheck.each = 1;
+	pool__look_again(&engine->late);
+	run(1);
+	run(1);
+	assert_int_equal(engine__counters(engine)->blocks_reread, 1);
+	finish_and_account(2);
 }
 
 int
@@ -573,8 +630,10 @@ main(void)
 		cmocka_unit_test_teardown(few_blocks_are_looked_for_while_all_are_there, stop),
 		cmocka_unit_test_teardown(where_nothing_tells_nothing_is_looked_for, stop),
 		cmocka_unit_test_teardown(where_memory_is_short_what_is_there_is_not_asked_for, stop),
-		cmocka_unit_test_teardown(where_memory_is_short_what_redo_has_used_is_let_go_of, stop),
-		cmocka_unit_test_teardown(where_there_is_memory_nothing_is_let_go_of, stop),
+		cmocka_unit_test_teardown(where_memory_is_full_what_redo_has_used_is_let_go_of, stop),
+		cmocka_unit_test_teardown(while_memory_is_unused_nothing_is_let_go_of, stop),
+		cmocka_unit_test_teardown(what_may_have_been_there_is_not_let_go_of, stop),
+		cmocka_unit_test_teardown(what_was_found_late_is_looked_for_again, stop),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

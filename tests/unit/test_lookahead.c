@@ -176,6 +176,36 @@ test_pages_are_sent_for_in_parts(void **state)
 	assert_ptr_equal(warm_queue.parts[warm_queue.tail % WARM_PARTS].next, page + 3);
 }
 
+/* Lost otherwise: redo would read by itself what left before it came, as nobody asks again. */
+static void
+test_what_is_near_and_how_long_a_block_stays(void **state)
+{
+	const uint32 buffers = 4096;
+	uint64		kept = lookahead__loads_kept(buffers);
+
+	(void) state;
+	/* A round of the clock takes half of the buffers at most. */
+	assert_in_range(kept, 1, buffers / 2 - 1);
+
+	/* Redo loads little: what is in shared buffers stays. */
+	lookahead.near = PG_UINT32_MAX;
+	lookahead.reach = PG_UINT64_MAX;
+	lookahead__judge(30000, kept, 10000000, kept, 0);
+	assert_true(lookahead.near == PG_UINT32_MAX);
+	assert_true(lookahead.reach == PG_UINT64_MAX);
+
+	/* Every third reference loads a block: so many of them are near, and so much WAL. */
+	lookahead__judge(30000, 10000, 10000000, kept, 0);
+	assert_int_equal(lookahead.near, 3 * kept);
+	assert_int_equal(lookahead.reach, 1000 * kept);
+	lookahead__judge(30000, 10000, 10000000, kept, buffers);
+	assert_int_equal(lookahead.near, 3 * kept);
+	/* The daemon reads less far ahead, so later is soon enough. */
+	lookahead__judge(30000, 10000, 10000000, kept, 64);
+	assert_int_equal(lookahead.near, 3 * 64);
+	assert_int_equal(lookahead.reach, 1000 * kept);
+}
+
 int
 main(void)
 {
@@ -183,6 +213,7 @@ main(void)
 		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
 		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
 		cmocka_unit_test_setup(test_another_queue_goes_on_with_all, fill),
+		cmocka_unit_test(test_what_is_near_and_how_long_a_block_stays),
 		cmocka_unit_test_setup(test_each_doubtful_reference_is_looked_at_once, fill),
 		cmocka_unit_test_setup(test_pages_are_sent_for_in_parts, fill),
 	};

@@ -238,50 +238,65 @@ test_what_was_there_is_always_looked_at_again(void **state)
 			assert_true(pool__look(&pool, 100, 16, &run));
 			assert_int_equal(run.block, 2 * i);
 			assert_true(run.again);
+			assert_int_equal(run.found, i == 5 || i == 7);
 		}
 	assert_false(pool__look(&pool, 100, 16, &run));
 	assert_false(pool__retire(&pool, 100, &run));
 	assert_int_equal(pool.ahead, 0);
 }
 
-/* Lost otherwise: memory for what redo has in its own, or what it will read would be let go of. */
+/* Take the next run, which was absent. */
 static void
-test_what_was_asked_for_is_told_when_redo_has_used_it(void **state)
+read_absent(void)
+{
+	struct pool_run run;
+
+	assert_true(pool__next(&pool, 16, &run));
+	pool__take(&pool, &run, POOL_ABSENT);
+}
+
+/* Lost otherwise: what redo will read would be let go of, or what is not ours. */
+static void
+test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 {
 	struct pool_run run;
 
 	(void) state;
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		add(1, 0, 2 * i, i);
 	pool__begin_sweep(&pool, 100);
-	take(1, 0, 0, 1, 0, 0);
+	read_absent();
 	find();						/* somebody else has brought it */
-	take(1, 0, 4, 1, 2, 0);
-	take(1, 0, 6, 1, 3, 0);
-	assert_false(pool__used(&pool, &run));
-	assert_false(pool__retire(&pool, 3, &run));
-	assert_true(pool__used(&pool, &run));
+	read_absent();
+	take(1, 0, 6, 1, 3, 0);		/* somebody else may have */
+	read_absent();
+	assert_false(pool__used(&pool, 0, &run));
+	assert_false(pool__retire(&pool, 4, &run));
+	assert_false(pool__used(&pool, 4, &run));
+	assert_true(pool__used(&pool, 3, &run));
 	assert_int_equal(run.block, 0);
 	assert_int_equal(run.blocks, 1);
-	assert_true(pool__used(&pool, &run));
+	assert_false(pool__used(&pool, 3, &run));
+	assert_true(pool__used(&pool, 0, &run));
 	assert_int_equal(run.block, 4);
-	assert_false(pool__used(&pool, &run));
+	assert_false(pool__used(&pool, 0, &run));
+	assert_false(pool__retire(&pool, 5, &run));
+	assert_true(pool__used(&pool, 0, &run));
 
 	/* Nobody asks for long: what is left of them is told, and no other block. */
-	assert_false(pool__retire(&pool, 4, &run));
 	for (uint32_t i = 10; i < 80; i++)
 	{
 		add(1, 0, 2 * i, i);
 		pool__begin_sweep(&pool, 100);
-		take(1, 0, 2 * i, 1, i, 0);
+		read_absent();
 		assert_false(pool__retire(&pool, i + 1, &run));
 	}
 	for (uint32_t i = 80 - 64; i < 80; i++)
 	{
-		assert_true(pool__used(&pool, &run));
+		assert_true(pool__used(&pool, 0, &run));
 		assert_int_equal(run.block, 2 * i);
 	}
-	assert_false(pool__used(&pool, &run));
+	assert_false(pool__used(&pool, 0, &run));
 }
 
 /* Every block is told exactly once, however lanes, sweeps and redo mix. */
@@ -346,7 +361,7 @@ main(void)
 		POOL_TEST(test_what_was_replayed_is_given_up),
 		POOL_TEST(test_what_failed_is_not_ahead),
 		POOL_TEST(test_what_was_there_is_always_looked_at_again),
-		POOL_TEST(test_what_was_asked_for_is_told_when_redo_has_used_it),
+		POOL_TEST(test_what_was_absent_is_told_when_redo_has_used_it),
 		POOL_TEST(test_random_traffic_loses_nothing),
 	};
 

@@ -77,18 +77,20 @@ what_is_let_go_of_leaves_and_nothing_else(void **state)
 	(void) state;
 	evict();
 	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
-	residency__release(fd, 4096, 0);
+	assert_false(residency__release(fd, 4096, 0));
 	assert_int_equal(residency__of(fd, 0, 16384), 1);
-	residency__release(fd, 4096, 8192);
+	assert_true(residency__release(fd, 4096, 8192));
 	assert_int_equal(residency__of(fd, 0, 4096), 1);
 	assert_int_equal(residency__of(fd, 4096, 4096), 0);
 	assert_int_equal(residency__of(fd, 8192, 4096), 0);
 	assert_int_equal(residency__of(fd, 12288, 4096), 1);
-	/* Not what has been written and is not on disk. */
+	assert_false(residency__release(fd, 4096, 8192));
+	assert_false(residency__release(-1, 4096, 8192));
+
+	/* What is not on disk yet stays. */
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
-	residency__release(fd, 0, 4096);
-	assert_int_equal(pread(fd, bytes, 1, 0), 1);
-	assert_int_equal(bytes[0], 'x');
+	assert_false(residency__release(fd, 0, 8192));
+	assert_int_equal(residency__of(fd, 0, 4096), 1);
 }
 
 /* Lost otherwise: looking would read what nobody wants any more. */

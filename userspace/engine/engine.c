@@ -43,8 +43,11 @@
 /* Part of the window that what is asked for late, and what is not, has at least. */
 #define LATE_PART_MIN	8
 
-/* Most blocks to let go of at a time; each takes about a microsecond. */
-#define RELEASES_MAX	1024
+/*
+ * What redo has used is let go of so many blocks later: the kernel puts off what it
+ * does to a page's place in its lists, and would first have to do that on all CPUs.
+ */
+#define RELEASE_BEHIND	64
 
 /* What redo comes to next is looked for once more; depths. */
 #define RECHECK_DEPTHS	4
@@ -110,6 +113,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	engine->fed = engine->reader.counters;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
 	engine->recent_refs = engine->recent_late = 0;
+	engine->full = false;
 	pool__clear(&engine->pool);
 	pool__clear(&engine->late);
 	walahead__begin(&engine->wal, layout);
@@ -130,9 +134,12 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 static bool
 ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 {
+	int			found = -1;		/* not known */
 	int			asked;
 
-	if (control__is_short(&engine->control) && reader__finds(&engine->reader, run) > 0)
+	if (control__is_short(&engine->control))
+		found = reader__finds(&engine->reader, run);
+	if (found > 0)
 	{
 		reader__found(&engine->reader, run);
 		engine->reader.counters.refs_duplicate += pool__take(pool, run, POOL_FOUND);
@@ -145,7 +152,7 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 		return false;
 	}
 	engine->reader.counters.refs_duplicate +=
-		pool__take(pool, run, asked > 0 ? POOL_ASKED : POOL_REFUSED);
+		pool__take(pool, run, asked == 0 ? POOL_REFUSED : found == 0 ? POOL_ABSENT : POOL_ASKED);
 	return true;
 }
 
@@ -194,6 +201,8 @@ start_again(struct engine *engine)
 	int			asked;
 
 	while (recheck__next(&engine->recheck, &engine->pool, &engine->reader,
+						 engine->control.depth * RECHECK_DEPTHS, &run) ||
+		   recheck__next(&engine->recheck, &engine->late, &engine->reader,
 						 engine->control.depth * RECHECK_DEPTHS, &run))
 	{
 		if (!has_room(engine, 1))
@@ -298,24 +307,22 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 }
 
 /*
- * Where memory is short, let go of what redo has come to, as far as it was read for
- * that.  It is in shared buffers now, and will be written from there, so that it would
- * only keep others out of the page cache; and for long, since two have read it, which
- * makes it look worth keeping.
+ * Where memory is short and full, let go of what redo has come to, as far as it was
+ * read for that.  It is in shared buffers now, and what redo changes is written from
+ * there, so that it would only keep others out of the page cache; and for long, since
+ * two have read it, which makes it look worth keeping.
  */
 static void
 release_used(struct engine *engine)
 {
 	struct pool_run run;
 
-	if (!control__is_short(&engine->control))
+	if (!engine->full || !control__is_short(&engine->control))
 		return;
-	for (unsigned n = 0; n < RELEASES_MAX; n++)
-	{
-		if (!pool__used(&engine->pool, &run) && !pool__used(&engine->late, &run))
-			return;
+	while (clock__now_us() - engine->reader.now_us < ASK_US &&
+		   (pool__used(&engine->pool, RELEASE_BEHIND, &run) ||
+			pool__used(&engine->late, RELEASE_BEHIND, &run)))
 		reader__release(&engine->reader, &run);
-	}
 }
 
 /*
@@ -338,8 +345,8 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 		engine->moved_us = engine->reader.now_us;
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
-	release_used(engine);
 	start_runs(engine, decode_lsn);
+	release_used(engine);
 	engine_steer(engine);
 
 	in_flight_requests = reader__requests(&engine->reader);

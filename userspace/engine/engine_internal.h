@@ -24,6 +24,7 @@ struct engine
 	struct recheck recheck;		/* what was read and is gone */
 	struct control control;		/* how many blocks, and how far ahead */
 	bool		blocked;		/* no descriptor until a request completes */
+	bool		full;			/* less memory is unused than blocks may be ahead in */
 	bool		limited;		/* more is wanted than may be in flight */
 	uint64_t	memory_us;		/* when memory was looked at last, us */
 	uint64_t	replay_lsn;		/* where redo is */

@@ -65,9 +65,11 @@ engine_steer(struct engine *engine)
 
 	if (engine->reader.now_us - engine->memory_us >= MEMORY_US)
 	{
+		uint64_t	part = available__bytes() / MEMORY_PART;
+
 		engine->memory_us = engine->reader.now_us;
-		control__fit(control, engine->reader.now_us,
-					 available__bytes() / MEMORY_PART / engine->reader.layout.block_size);
+		engine->full = available__free_bytes() < part;
+		control__fit(control, engine->reader.now_us, part / engine->reader.layout.block_size);
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read +
 				  engine->reader.counters.blocks_reread, engine->limited, stands_still);

@@ -23,9 +23,10 @@
 enum entry_state
 {
 	ENTRY_WAITING,				/* to be asked for */
-	ENTRY_ASKED,				/* asked for, or there */
+	ENTRY_ASKED,				/* asked for */
+	ENTRY_ABSENT,				/* asked for, and was not there before */
 	ENTRY_FOUND,				/* was there before */
-	ENTRY_USED,					/* was asked for, and redo has come to it */
+	ENTRY_USED,					/* was absent, and redo has come to it */
 	ENTRY_GONE					/* needless: replayed, or named twice */
 };
 
@@ -132,8 +133,8 @@ pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed)
 		pool->tail++;
 		if (pool->swept < pool->tail)
 			pool->swept = pool->tail;
-		entry->state = state == ENTRY_ASKED ? ENTRY_USED : ENTRY_GONE;
-		if (state == ENTRY_ASKED || state == ENTRY_FOUND)
+		entry->state = state == ENTRY_ABSENT ? ENTRY_USED : ENTRY_GONE;
+		if (state == ENTRY_ASKED || state == ENTRY_ABSENT || state == ENTRY_FOUND)
 			pool->ahead--;
 		else if (state == ENTRY_WAITING)
 		{
@@ -146,17 +147,18 @@ pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed)
 }
 
 /*
- * The next block that was asked for and that redo has come to.  Tells each of them
- * once, but forgets them when new ones take their place.
+ * The next block that was absent before, and that redo has come to, "behind" blocks
+ * ago at least.  Tells each of them once, but forgets them when new ones take their
+ * place.
  */
 bool
-pool__used(struct pool *pool, struct pool_run *run)
+pool__used(struct pool *pool, unsigned behind, struct pool_run *run)
 {
 	uint64_t	size = (uint64_t) pool->mask + 1;
 
 	if (pool->head > size && pool->used < pool->head - size)
 		pool->used = pool->head - size;
-	while (pool->used < pool->tail)
+	while (pool->used + behind < pool->tail)
 	{
 		const struct pool_entry *entry = entry_at(pool, pool->used++);
 
@@ -208,10 +210,12 @@ pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run
 		const struct pool_entry *entry = entry_at(pool, position);
 
 		if (entry->state == ENTRY_FOUND ||
-			(entry->state == ENTRY_ASKED && position % each == 0))
+			((entry->state == ENTRY_ASKED || entry->state == ENTRY_ABSENT) &&
+			 position % each == 0))
 		{
 			*run = run_of(entry);
 			run->again = true;
+			run->found = entry->state == ENTRY_FOUND;
 			return true;
 		}
 	}
@@ -323,7 +327,8 @@ unsigned
 pool__take(struct pool *pool, const struct pool_run *run, enum pool_outcome outcome)
 {
 	static const enum entry_state states[] = {
-		[POOL_REFUSED] = ENTRY_GONE,[POOL_ASKED] = ENTRY_ASKED,[POOL_FOUND] = ENTRY_FOUND
+		[POOL_REFUSED] = ENTRY_GONE,[POOL_ASKED] = ENTRY_ASKED,
+		[POOL_ABSENT] = ENTRY_ABSENT,[POOL_FOUND] = ENTRY_FOUND
 	};
 	enum entry_state state = states[outcome];
 

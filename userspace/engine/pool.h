@@ -26,14 +26,16 @@ struct pool_run
 	uint64_t	lsn;			/* the last record that needs one of them */
 	uint32_t	span;			/* entries of the sweep; 0: from the express lane */
 	bool		again;			/* was read before, and is gone */
+	bool		found;			/* was there before */
 };
 
 /* What became of a run. */
 enum pool_outcome
 {
 	POOL_REFUSED,				/* it cannot be read */
-	POOL_ASKED,					/* it has been asked for */
-	POOL_FOUND					/* it was there already */
+	POOL_ASKED,					/* it has been asked for; maybe it was there */
+	POOL_ABSENT,				/* it has been asked for, as it was not there */
+	POOL_FOUND					/* it was there, and not asked for */
 };
 
 struct pool_entry;
@@ -46,7 +48,7 @@ struct pool
 	uint64_t	tail;			/* the oldest one that redo has not come to */
 	uint64_t	express;		/* none before this one waits */
 	uint64_t	looked;			/* none before this one is to be looked for */
-	uint64_t	used;			/* none before this one is to be told as used */
+	uint64_t	used;			/* all before this one were told as used */
 	uint64_t	swept;			/* all before this one were put into a sweep */
 	uint32_t   *sweep;			/* indexes of entries, as the disk has them */
 	uint32_t	sweep_count;	/* entries in the sweep */
@@ -62,7 +64,7 @@ unsigned	pool__room(const struct pool *pool);
 void		pool__add(struct pool *pool, const struct relpath_key *key,
 					  uint32_t block, uint64_t lsn);
 bool		pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed);
-bool		pool__used(struct pool *pool, struct pool_run *run);
+bool		pool__used(struct pool *pool, unsigned behind, struct pool_run *run);
 bool		pool__express(struct pool *pool, unsigned lane, struct pool_run *run);
 bool		pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run);
 void		pool__look_again(struct pool *pool);

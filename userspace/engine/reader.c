@@ -195,7 +195,10 @@ reader__finds(struct reader *reader, const struct pool_run *run)
 	return found == -ENOENT ? -EIO : found;
 }
 
-/* Redo has come to a run, and has it in memory of its own: nobody need keep another copy. */
+/*
+ * Redo has come to a run, and has it in memory of its own: nobody need keep another copy
+ * that is like the device's.
+ */
 void
 reader__release(struct reader *reader, const struct pool_run *run)
 {
@@ -205,9 +208,10 @@ reader__release(struct reader *reader, const struct pool_run *run)
 	if (reader->ops->release == NULL || reader__misses(reader, run) ||
 		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
 		return;
-	reader->ops->release(file->fd, (uint64_t) run->block * block_size, run->blocks * block_size);
+	if (reader->ops->release(file->fd, (uint64_t) run->block * block_size,
+							 run->blocks * block_size))
+		reader->counters.blocks_released += run->blocks;
 	fdcache__unpin(file);
-	reader->counters.blocks_released += run->blocks;
 }
 
 /* Count a run that was there before it was asked for. */

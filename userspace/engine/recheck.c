@@ -8,6 +8,8 @@
  * without reading ahead.  So, some thousand blocks before redo, one in EACH_MAX is
  * looked for.  If it is gone all are looked for, from where redo is on, and what
  * is missing is read again; while all are found, fewer and fewer are looked for.
+ * Blocks that were there before they were asked for are old, so all of those are looked
+ * for; they tell nothing of the others.
  * When redo stands still, the blocks that it wants next are the first suspects.
  *
  * Does not read: tells the engine what is gone.
@@ -84,7 +86,8 @@ recheck__next(struct recheck *recheck, struct pool *pool, struct reader *reader,
 		if (there >= 0)
 		{
 			reader->counters.blocks_rechecked += recheck->run.blocks;
-			judge(recheck, pool, there > 0);
+			if (!recheck->run.found)
+				judge(recheck, pool, there > 0);
 			recheck->gone = there == 0;
 		}
 		else if (there != -ENOENT)

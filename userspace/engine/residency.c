@@ -38,6 +38,15 @@ struct pages
 _Static_assert(sizeof(struct range) == 16, "as the kernel has it");
 _Static_assert(sizeof(struct pages) == 40, "as the kernel has it");
 
+/* What is in the page cache of a range of at least one byte; 0 or -errno. */
+static int
+look(int fd, uint64_t offset, uint32_t bytes, struct pages *pages)
+{
+	struct range range = {offset, bytes};
+
+	return syscall(SYS_cachestat, fd, &range, pages, 0) < 0 ? -errno : 0;
+}
+
 /*
  * Are all pages of a range in the page cache, or on their way there?  1 or 0;
  * -ENOSYS before Linux 6.5, -EPERM if the file is not ours, -EOPNOTSUPP where pages
@@ -48,25 +57,26 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 {
 	uint64_t	page = (uint64_t) sysconf(_SC_PAGESIZE);
 	uint64_t	wanted = (offset + bytes - 1) / page - offset / page + 1;
-	struct range range = {offset, bytes};
 	struct pages pages;
+	int			err;
 
 	if (bytes == 0)
 		return 1;
-	if (syscall(SYS_cachestat, fd, &range, &pages, 0) < 0)
-		return -errno;
-	return pages.cached >= wanted;
+	err = look(fd, offset, bytes, &pages);
+	return err < 0 ? err : pages.cached >= wanted;
 }
 
 /*
- * Take a range out of the page cache: whole pages, as far as they are clean and nobody
- * uses them.  Of those that are dirty, writing begins.  Where the kernel does not
- * know how, nothing happens.
+ * Take a range out of the page cache: whole pages, if all are clean.  Is it gone?  With
+ * a dirty page, the kernel would begin to write, and the caller wait for the device.
  */
-void
+bool
 residency__release(int fd, uint64_t offset, uint32_t bytes)
 {
-	/* Of length 0, it would mean all that follows. */
-	if (bytes > 0)
-		(void) posix_fadvise(fd, (off_t) offset, (off_t) bytes, POSIX_FADV_DONTNEED);
+	struct pages pages;
+
+	/* To the kernel, a length of 0 means all that follows. */
+	return bytes > 0 && look(fd, offset, bytes, &pages) == 0 &&
+		pages.cached > 0 && pages.dirty == 0 && pages.writeback == 0 &&
+		posix_fadvise(fd, (off_t) offset, (off_t) bytes, POSIX_FADV_DONTNEED) == 0;
 }

@@ -5,9 +5,10 @@
 #ifndef REDOAHEAD_ENGINE_RESIDENCY_H
 #define REDOAHEAD_ENGINE_RESIDENCY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 int			residency__of(int fd, uint64_t offset, uint32_t bytes);
-void		residency__release(int fd, uint64_t offset, uint32_t bytes);
+bool		residency__release(int fd, uint64_t offset, uint32_t bytes);
 
 #endif							/* REDOAHEAD_ENGINE_RESIDENCY_H */

@@ -8,6 +8,7 @@
 #ifndef REDOAHEAD_ENGINE_SINK_H
 #define REDOAHEAD_ENGINE_SINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Longest range of one request, bytes. */
@@ -54,10 +55,10 @@ struct sink_ops
 	int			(*finds) (int fd, uint64_t offset, uint32_t bytes);
 
 	/*
-	 * Redo has read the range, and nobody need keep it.  NULL if that changes
-	 * nothing.
+	 * Redo has read the range, and nobody need keep it, unless there is something in
+	 * it that is not on the device yet.  Is it gone?  NULL if it never is.
 	 */
-	void		(*release) (int fd, uint64_t offset, uint32_t bytes);
+	bool		(*release) (int fd, uint64_t offset, uint32_t bytes);
 	void		(*close) (struct sink *sink);
 };
 

@@ -187,33 +187,41 @@ def disk_in_flight(sysfs):
         return int(file.read().split()[0])
 
 
+def stat_fields(pid):
+    """What /proc/PID/stat says after the name: state, parent, ..."""
+    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
+        return file.read().rpartition(')')[2].split()
+
+
 def process_cpu_seconds(pid):
     """User and system time of a process with all its threads, seconds."""
-    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
-        fields = file.read().rpartition(')')[2].split()
+    fields = stat_fields(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
-def children_cpu_seconds(pid):
-    """User and system time of a process's children, those that it has waited for, too, seconds."""
-    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
-        fields = file.read().rpartition(')')[2].split()
-    ticks = int(fields[13]) + int(fields[14])
-    for name in os.listdir('/proc'):
-        if not name.isdigit():
-            continue
-        with contextlib.suppress(OSError):      # it may go meanwhile
-            with open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as file:
-                fields = file.read().rpartition(')')[2].split()
-            if int(fields[1]) == pid:
-                ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf('SC_CLK_TCK')
+def waited_for_ticks(pid):
+    """CPU time of the children that a process has waited for, clock ticks."""
+    fields = stat_fields(pid)
+    return int(fields[13]) + int(fields[14])
+
+
+def cpu_seconds_of_children(pid):
+    """User and system time of all children that a process has and had, seconds."""
+    while True:
+        before = ticks = waited_for_ticks(pid)
+        for name in os.listdir('/proc'):
+            with contextlib.suppress(OSError, ValueError):  # it goes meanwhile, or is no process
+                fields = stat_fields(int(name))
+                if int(fields[1]) == pid:
+                    ticks += int(fields[11]) + int(fields[12])
+        # One that was waited for meanwhile is counted twice, or not at all.
+        if waited_for_ticks(pid) == before:
+            return ticks / os.sysconf('SC_CLK_TCK')
 
 
 def process_major_faults(pid):
     """Page faults of a process for which a device was read."""
-    with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
-        return int(file.read().rpartition(')')[2].split()[9])
+    return int(stat_fields(pid)[9])
 
 
 def process_schedule_seconds(pid):

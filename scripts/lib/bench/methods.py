@@ -52,8 +52,8 @@ class Result:
         ratios = {'ratios': self.compare(middle, self.runs)} if self.compare else {}
         return {**self.facts, 'runs': self.runs, 'medians': middle, **ratios}
 
-    def keep(self, run):
-        self.runs.append(run)
+    def keep(self, *runs):
+        self.runs += runs
         for path in self.json:
             report.write_json(path, self.whole())
 

@@ -9,6 +9,7 @@ turns, round by round.  How fast the disk is just then decides transactions a se
 CPU time and WAL for each transaction hardly depend on it.  Slices of load in turn
 (s1_slices.py) tell what compression does to transactions a second all the same.
 """
+import itertools
 import os
 import re
 import resource
@@ -179,13 +180,15 @@ def measure(builds, root, place, options, parts, runs, keep, progress):
 
 def measure_slices(build, base, place, of, left, keep, progress):
     """Slices of load that are left; gives each to keep()."""
+    done = itertools.count(1)
+
     def keep_pair(pair):
-        for run in pair:
-            keep(run)
+        keep(*pair)
         told = '; '.join(f'{run["config"]} {run["tps"]:.0f} tps, '
                          f'{run["cpu_us_per_transaction"]:.0f} us of CPU time for each'
                          for run in pair)
-        progress.say(f'round {pair[0]["round"]}, pair {pair[0]["pair"]}: {told}')
+        progress.say(f'round {pair[0]["round"]}, pair {pair[0]["pair"]}: {told}; '
+                     f'{progress.left(next(done), len(left))}')
     s1_slices.measure(build, LOAD, base, place, {
         'clients': CLIENTS, 'threads': THREADS, 'seconds': of['slice_seconds']}, left, keep_pair)
 

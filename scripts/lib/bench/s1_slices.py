@@ -1,10 +1,11 @@
 """The load of scenario S1 in slices: images as they are, and compressed, in turn.
 
 How fast a machine is differs by tens of percents from minute to minute, which hides
-what compression costs or gains.  So one server works in short slices, now with
+what compression costs or gains.  So one patched server works in short slices, now with
 images as they are, now compressed by the transform and lz4, and each pair of
-neighbours gives a ratio.  A slice begins with a checkpoint, so that both have as many
-images; the order within a pair changes from pair to pair.
+neighbours gives a ratio.  Each slice begins with a checkpoint, after which a page's
+first change takes an image; the order within a pair changes from pair to pair.  WAL
+goes into segments that were used before, so that nobody has to fill new ones.
 """
 import os
 import re
@@ -16,6 +17,7 @@ NAME = 'slices'                 # as in --config
 SETTINGS = ('off', 'lz4:transform')
 PAIRS = 8                       # in a round
 MEASURES = ('tps', 'cpu_us_per_transaction', 'wal_bytes_per_transaction')
+SETTINGS_OF_WAL = {'wal_keep_size': '0', 'max_wal_size': '4GB', 'checkpoint_timeout': '1d'}
 RATIO = f'{SETTINGS[1]}/{SETTINGS[0]}'
 
 
@@ -31,12 +33,12 @@ def one(server, setting, clients, threads, seconds):
     build, place = server.build, server.socket_directory
     server.sql('CHECKPOINT')
     start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
-    before = host.children_cpu_seconds(server.pid)
+    before = host.cpu_seconds_of_children(server.pid)
     text = postgres.run([
         build.program('pgbench'), '-n', '-M', 'prepared', '-c', str(clients), '-j', str(threads),
         '-T', str(seconds),
         f"host='{place}' dbname=postgres options='-c wal_compression={setting}'"])
-    used = host.children_cpu_seconds(server.pid) - before
+    used = host.cpu_seconds_of_children(server.pid) - before
     end = server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
     done = int(re.search(r'actually processed: (\d+)', text)[1])
     return {'tps': float(re.search(r'^tps = ([\d.]+)', text, re.MULTILINE)[1]),
@@ -53,11 +55,12 @@ def measure(build, settings, base, place, load, left, keep):
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
     with postgres.Server(build, directory, {
-            **settings, 'full_page_writes': 'on', 'checkpoint_timeout': '1d'}, place,
+            **settings, **SETTINGS_OF_WAL, 'full_page_writes': 'on'}, place,
                          os.path.join(place, 'slices.log')) as server:
         server.wait_ready()
-        # The first ones find all pages on disk, and some without room.
-        one(server, SETTINGS[0], **load)
+        # First the table gets into memory, and WAL as many segments as a slice takes.
+        for _ in range(2):
+            one(server, SETTINGS[0], **load)
         for number, pair in left:
             order = SETTINGS if pair % 2 else SETTINGS[::-1]
             found = {setting: one(server, setting, **load) for setting in order}
