@@ -127,7 +127,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 		{
 			while (pool__retire(&pool, refs[i].lsn, &run))
 				told++;
-			while (pool__used(&pool, refs[i].reserved % 128, &run))
+			while (pool__used(&pool, refs[i].reserved % 128, refs[i].flags, &run))
 				check_run(&run, &layout);
 		}
 		else if (i % 4 == 3 ? pool__express(&pool, refs[i].flags, &run) :

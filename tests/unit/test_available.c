@@ -185,12 +185,12 @@ test_page_cache_is_not_unused(void **state)
 	uint64_t	unused;
 
 	(void) state;
-	assert_in_range(available__free_bytes(), 1, available__bytes() + 256 * MB);
+	assert_in_range(available__free_bytes(), 0, available__bytes() + 256 * MB);
 	if (outer[0] == '\0')
 		skip();
 	unused = told_in(inner, available__free_bytes, 0);
 	assert_in_range(unused, LIMIT / 2, LIMIT);
-	assert_in_range(told_in(inner, available__free_bytes, 96), 0, LIMIT - 90 * MB);
+	assert_in_range(told_in(inner, available__free_bytes, 96), 0, LIMIT / 4);
 }
 
 int

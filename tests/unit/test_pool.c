@@ -232,10 +232,13 @@ test_what_was_there_is_always_looked_at_again(void **state)
 		else
 			take(1, 0, 2 * i, 1, i, 0);
 	assert_int_equal(pool.ahead, 32);
+	assert_int_equal(pool__lsn_ahead(&pool, 31), 31);
+	assert_true(pool__lsn_ahead(&pool, 32) == UINT64_MAX);
 	for (uint32_t i = 0; i < 32; i++)
 		if (i % 16 == 0 || i == 5 || i == 7)
 		{
-			assert_true(pool__look(&pool, 100, 16, &run));
+			assert_false(i > 0 && pool__look(&pool, i - 1, 16, &run));
+			assert_true(pool__look(&pool, i, 16, &run));
 			assert_int_equal(run.block, 2 * i);
 			assert_true(run.again);
 			assert_int_equal(run.found, i == 5 || i == 7);
@@ -270,18 +273,27 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 	read_absent();
 	take(1, 0, 6, 1, 3, 0);		/* somebody else may have */
 	read_absent();
-	assert_false(pool__used(&pool, 0, &run));
+	assert_false(pool__used(&pool, 0, 64, &run));
 	assert_false(pool__retire(&pool, 4, &run));
-	assert_false(pool__used(&pool, 4, &run));
-	assert_true(pool__used(&pool, 3, &run));
+	assert_false(pool__used(&pool, 4, 64, &run));
+	assert_true(pool__used(&pool, 3, 64, &run));
 	assert_int_equal(run.block, 0);
 	assert_int_equal(run.blocks, 1);
-	assert_false(pool__used(&pool, 3, &run));
-	assert_true(pool__used(&pool, 0, &run));
+	assert_false(pool__used(&pool, 3, 64, &run));
+	assert_true(pool__used(&pool, 0, 64, &run));
 	assert_int_equal(run.block, 4);
-	assert_false(pool__used(&pool, 0, &run));
+	assert_false(pool__used(&pool, 0, 64, &run));
 	assert_false(pool__retire(&pool, 5, &run));
-	assert_true(pool__used(&pool, 0, &run));
+	assert_true(pool__used(&pool, 0, 64, &run));
+
+	/* Too long ago. */
+	add(1, 0, 10, 5);
+	add(1, 0, 12, 6);
+	pool__begin_sweep(&pool, 100);
+	read_absent();
+	assert_false(pool__retire(&pool, 7, &run) && run.block != 12);
+	assert_false(pool__used(&pool, 0, 1, &run));
+	assert_false(pool__used(&pool, 0, 64, &run));
 
 	/* Nobody asks for long: what is left of them is told, and no other block. */
 	for (uint32_t i = 10; i < 80; i++)
@@ -293,10 +305,10 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 	}
 	for (uint32_t i = 80 - 64; i < 80; i++)
 	{
-		assert_true(pool__used(&pool, 0, &run));
+		assert_true(pool__used(&pool, 0, 64, &run));
 		assert_int_equal(run.block, 2 * i);
 	}
-	assert_false(pool__used(&pool, 0, &run));
+	assert_false(pool__used(&pool, 0, 64, &run));
 }
 
 /* Every block is told exactly once, however lanes, sweeps and redo mix. */

@@ -46,8 +46,13 @@
 /*
  * What redo has used is let go of so many blocks later: the kernel puts off what it
  * does to a page's place in its lists, and would first have to do that on all CPUs.
+ * But not much later: it may have left shared buffers, and be in the page cache anew.
  */
-#define RELEASE_BEHIND	64
+#define RELEASE_NEAREST	64
+#define RELEASE_FARTHEST	2048
+
+/* Longest time to let go of blocks before asking for others, us. */
+#define RELEASE_US		1000
 
 /* What redo comes to next is looked for once more; depths. */
 #define RECHECK_DEPTHS	4
@@ -118,6 +123,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	pool__clear(&engine->late);
 	walahead__begin(&engine->wal, layout);
 	recheck__begin(&engine->recheck);
+	recheck__begin(&engine->late_recheck);
 	control__begin(&engine->control, engine->reader.now_us);
 	if (engine->options.sink->set_depth != NULL)
 		engine->options.sink->set_depth(engine->reader.sink, engine->control.depth);
@@ -139,7 +145,7 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 
 	if (control__is_short(&engine->control))
 		found = reader__finds(&engine->reader, run);
-	if (found > 0)
+	if (found == PRESENT_ALL)
 	{
 		reader__found(&engine->reader, run);
 		engine->reader.counters.refs_duplicate += pool__take(pool, run, POOL_FOUND);
@@ -152,7 +158,7 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 		return false;
 	}
 	engine->reader.counters.refs_duplicate +=
-		pool__take(pool, run, asked == 0 ? POOL_REFUSED : found == 0 ? POOL_ABSENT : POOL_ASKED);
+		pool__take(pool, run, asked == 0 ? POOL_REFUSED : found == PRESENT_NONE ? POOL_ABSENT : POOL_ASKED);
 	return true;
 }
 
@@ -193,17 +199,15 @@ start_wal(struct engine *engine, uint64_t decode_lsn)
 	return true;
 }
 
-/* Ask again for what is gone although redo is near.  False if it must wait. */
+/* Ask again for what is gone of a pool although redo is near.  False if it must wait. */
 static bool
-start_again(struct engine *engine)
+start_again(struct engine *engine, struct recheck *recheck, struct pool *pool)
 {
+	uint64_t	until_lsn = pool__lsn_ahead(&engine->pool, engine->control.depth * RECHECK_DEPTHS);
 	struct pool_run run;
 	int			asked;
 
-	while (recheck__next(&engine->recheck, &engine->pool, &engine->reader,
-						 engine->control.depth * RECHECK_DEPTHS, &run) ||
-		   recheck__next(&engine->recheck, &engine->late, &engine->reader,
-						 engine->control.depth * RECHECK_DEPTHS, &run))
+	while (recheck__next(recheck, pool, &engine->reader, until_lsn, &run))
 	{
 		if (!has_room(engine, 1))
 			return false;
@@ -211,7 +215,7 @@ start_again(struct engine *engine)
 		engine->blocked = asked < 0;
 		if (asked < 0)
 			return false;
-		recheck__take(&engine->recheck);
+		recheck__take(recheck);
 	}
 	return true;
 }
@@ -285,7 +289,8 @@ start_runs(struct engine *engine, uint64_t decode_lsn)
 		for_late += for_pool - engine->pool.ahead;
 	engine->blocked = engine->limited = false;
 	if (start_wal(engine, decode_lsn) &&
-		start_again(engine) &&
+		start_again(engine, &engine->late_recheck, &engine->late) &&
+		start_again(engine, &engine->recheck, &engine->pool) &&
 		start_express(engine, &engine->late) &&
 		start_express(engine, &engine->pool) &&
 		start_sweeps(engine, &engine->late, for_late, 0))
@@ -319,9 +324,9 @@ release_used(struct engine *engine)
 
 	if (!engine->full || !control__is_short(&engine->control))
 		return;
-	while (clock__now_us() - engine->reader.now_us < ASK_US &&
-		   (pool__used(&engine->pool, RELEASE_BEHIND, &run) ||
-			pool__used(&engine->late, RELEASE_BEHIND, &run)))
+	while (clock__now_us() - engine->reader.now_us < RELEASE_US &&
+		   (pool__used(&engine->pool, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
+			pool__used(&engine->late, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
 		reader__release(&engine->reader, &run);
 }
 
@@ -345,8 +350,8 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 		engine->moved_us = engine->reader.now_us;
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
-	start_runs(engine, decode_lsn);
 	release_used(engine);
+	start_runs(engine, decode_lsn);
 	engine_steer(engine);
 
 	in_flight_requests = reader__requests(&engine->reader);

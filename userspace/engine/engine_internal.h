@@ -22,6 +22,7 @@ struct engine
 	unsigned	recent_late;	/* of those, the ones that came late */
 	struct walahead wal;		/* WAL to ask for */
 	struct recheck recheck;		/* what was read and is gone */
+	struct recheck late_recheck;	/* of what was asked for late */
 	struct control control;		/* how many blocks, and how far ahead */
 	bool		blocked;		/* no descriptor until a request completes */
 	bool		full;			/* less memory is unused than blocks may be ahead in */

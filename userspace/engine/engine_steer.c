@@ -58,7 +58,10 @@ engine_steer(struct engine *engine)
 	{
 		engine->stood_us += engine->reader.now_us - engine->steered_us;
 		if (engine->suspected_us != engine->moved_us)
+		{
 			recheck__redo_stands(&engine->recheck, &engine->pool);
+			recheck__redo_stands(&engine->late_recheck, &engine->late);
+		}
 		engine->suspected_us = engine->moved_us;
 	}
 	engine->steered_us = engine->reader.now_us;
@@ -68,7 +71,7 @@ engine_steer(struct engine *engine)
 		uint64_t	part = available__bytes() / MEMORY_PART;
 
 		engine->memory_us = engine->reader.now_us;
-		engine->full = available__free_bytes() < part;
+		engine->full = available__free_bytes() <= part;
 		control__fit(control, engine->reader.now_us, part / engine->reader.layout.block_size);
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read +

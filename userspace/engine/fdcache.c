@@ -164,6 +164,16 @@ open_file(struct fdcache *cache, const char *path)
 	return err;
 }
 
+/* A segment file if it is open; NULL otherwise.  Not pinned: of use until the next call. */
+struct fdcache_file *
+fdcache__find(struct fdcache *cache, const struct relpath_key *key)
+{
+	for (uint32_t slot = *bucket_of(cache, key); slot != NO_SLOT; slot = cache->slots[slot].next)
+		if (memcmp(&cache->slots[slot].key, key, sizeof(*key)) == 0)
+			return &cache->slots[slot];
+	return NULL;
+}
+
 /*
  * Find or open a segment file and pin it.  Returns -EBUSY if all slots are
  * pinned; try again after a request has completed.
@@ -173,18 +183,14 @@ fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 			 const struct relpath_layout *layout, struct fdcache_file **result,
 			 struct counters *counters)
 {
+	struct fdcache_file *file = fdcache__find(cache, key);
 	uint32_t   *bucket = bucket_of(cache, key);
-	struct fdcache_file *file;
 	char		path[RELPATH_BYTES];
 	uint32_t	slot;
 	int			fd;
 
-	for (slot = *bucket; slot != NO_SLOT; slot = file->next)
-	{
-		file = &cache->slots[slot];
-		if (memcmp(&file->key, key, sizeof(*key)) == 0)
-			goto found;
-	}
+	if (file != NULL)
+		goto found;
 
 	if (cache->used == cache->capacity && evict(cache, 1, counters) == 0)
 		return -EBUSY;

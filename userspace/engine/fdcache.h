@@ -24,6 +24,7 @@ struct fdcache;
 
 int			fdcache__create(struct fdcache **cache, int dirfd, unsigned capacity);
 void		fdcache__destroy(struct fdcache *cache);
+struct fdcache_file *fdcache__find(struct fdcache *cache, const struct relpath_key *key);
 int			fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 						 const struct relpath_layout *layout,
 						 struct fdcache_file **file, struct counters *counters);

@@ -147,18 +147,20 @@ pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed)
 }
 
 /*
- * The next block that was absent before, and that redo has come to, "behind" blocks
- * ago at least.  Tells each of them once, but forgets them when new ones take their
- * place.
+ * The next block that was absent before, and that redo has come to: at least "nearest"
+ * blocks ago, and at most "farthest", if they have not been overwritten.  Tells each of
+ * them once.
  */
 bool
-pool__used(struct pool *pool, unsigned behind, struct pool_run *run)
+pool__used(struct pool *pool, unsigned nearest, unsigned farthest, struct pool_run *run)
 {
 	uint64_t	size = (uint64_t) pool->mask + 1;
 
-	if (pool->head > size && pool->used < pool->head - size)
+	if (pool->used + farthest < pool->tail)
+		pool->used = pool->tail - farthest;
+	if (pool->used + size < pool->head)
 		pool->used = pool->head - size;
-	while (pool->used + behind < pool->tail)
+	while (pool->used + nearest < pool->tail)
 	{
 		const struct pool_entry *entry = entry_at(pool, pool->used++);
 
@@ -192,19 +194,26 @@ pool__express(struct pool *pool, unsigned lane, struct pool_run *run)
 	return false;
 }
 
+/* Up to which LSN the next so many blocks reach; UINT64_MAX if there are no more. */
+uint64_t
+pool__lsn_ahead(const struct pool *pool, unsigned blocks)
+{
+	uint64_t	end = end_of_lane(pool, blocks);
+
+	return end < pool->head ? entry_at(pool, end)->lsn : UINT64_MAX;
+}
+
 /*
  * The next one in "each" blocks that have been asked for, or the next one that was
- * there before, if it is among the next "lane" ones for redo: is it still there?  Tells
- * each of them once.  What was there before may be about to leave.
+ * there before, if a record up to until_lsn needs it: is it still there?  Tells each of
+ * them once.  What was there before may be about to leave.
  */
 bool
-pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run)
+pool__look(struct pool *pool, uint64_t until_lsn, unsigned each, struct pool_run *run)
 {
-	uint64_t	end = end_of_lane(pool, lane);
-
 	if (pool->looked < pool->tail)
 		pool->looked = pool->tail;
-	while (pool->looked < end)
+	while (pool->looked < pool->head && entry_at(pool, pool->looked)->lsn <= until_lsn)
 	{
 		uint64_t	position = pool->looked++;
 		const struct pool_entry *entry = entry_at(pool, position);

@@ -64,9 +64,11 @@ unsigned	pool__room(const struct pool *pool);
 void		pool__add(struct pool *pool, const struct relpath_key *key,
 					  uint32_t block, uint64_t lsn);
 bool		pool__retire(struct pool *pool, uint64_t replay_lsn, struct pool_run *missed);
-bool		pool__used(struct pool *pool, unsigned behind, struct pool_run *run);
+bool		pool__used(struct pool *pool, unsigned nearest, unsigned farthest,
+					   struct pool_run *run);
 bool		pool__express(struct pool *pool, unsigned lane, struct pool_run *run);
-bool		pool__look(struct pool *pool, unsigned lane, unsigned each, struct pool_run *run);
+uint64_t	pool__lsn_ahead(const struct pool *pool, unsigned blocks);
+bool		pool__look(struct pool *pool, uint64_t until_lsn, unsigned each, struct pool_run *run);
 void		pool__look_again(struct pool *pool);
 unsigned	pool__begin_sweep(struct pool *pool, unsigned limit);
 bool		pool__next(struct pool *pool, uint32_t max_run, struct pool_run *run);

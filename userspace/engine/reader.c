@@ -174,7 +174,7 @@ reader__misses(const struct reader *reader, const struct pool_run *run)
 }
 
 /*
- * Is a run there, or on its way?  1 or 0; -ENOENT if it is known to be missing or its
+ * How much of a run is there, or on its way?  A sink_presence; -ENOENT if it is known to be missing or its
  * file cannot be had now, another -errno if that cannot be told of any run.
  */
 int
@@ -205,13 +205,15 @@ reader__release(struct reader *reader, const struct pool_run *run)
 	uint32_t	block_size = reader->layout.block_size;
 	struct fdcache_file *file;
 
-	if (reader->ops->release == NULL || reader__misses(reader, run) ||
-		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
+	if (reader->ops->release == NULL)
+		return;
+	/* What is not open has not been read lately. */
+	file = fdcache__find(reader->files, &run->key);
+	if (file == NULL)
 		return;
 	if (reader->ops->release(file->fd, (uint64_t) run->block * block_size,
 							 run->blocks * block_size))
 		reader->counters.blocks_released += run->blocks;
-	fdcache__unpin(file);
 }
 
 /* Count a run that was there before it was asked for. */

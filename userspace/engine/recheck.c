@@ -69,26 +69,26 @@ judge(struct recheck *recheck, struct pool *pool, bool there)
 }
 
 /*
- * The next block of the pool that is gone, if redo will come to it within so many
- * blocks from now.  The same one until recheck__take.
+ * The next block of the pool that is gone, if a record up to until_lsn needs it.  The
+ * same one until recheck__take.
  */
 bool
 recheck__next(struct recheck *recheck, struct pool *pool, struct reader *reader,
-			  unsigned horizon, struct pool_run *run)
+			  uint64_t until_lsn, struct pool_run *run)
 {
 	for (unsigned looks = 0; !recheck->gone && !recheck->cannot && looks < LOOKS_MAX; looks++)
 	{
 		int			there;
 
-		if (!pool__look(pool, horizon, recheck->next > 0 ? 1 : recheck->each, &recheck->run))
+		if (!pool__look(pool, until_lsn, recheck->next > 0 ? 1 : recheck->each, &recheck->run))
 			return false;
 		there = reader__finds(reader, &recheck->run);
 		if (there >= 0)
 		{
 			reader->counters.blocks_rechecked += recheck->run.blocks;
 			if (!recheck->run.found)
-				judge(recheck, pool, there > 0);
-			recheck->gone = there == 0;
+				judge(recheck, pool, there == PRESENT_ALL);
+			recheck->gone = there != PRESENT_ALL;
 		}
 		else if (there != -ENOENT)
 		{

@@ -24,7 +24,7 @@ struct recheck
 void		recheck__begin(struct recheck *recheck);
 void		recheck__redo_stands(struct recheck *recheck, struct pool *pool);
 bool		recheck__next(struct recheck *recheck, struct pool *pool, struct reader *reader,
-						  unsigned horizon, struct pool_run *run);
+						  uint64_t until_lsn, struct pool_run *run);
 void		recheck__take(struct recheck *recheck);
 
 #endif							/* REDOAHEAD_ENGINE_RECHECK_H */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/residency.h"
+#include "engine/sink.h"
 
 /* The same on all machines; C libraries know it since glibc 2.39. */
 #ifndef SYS_cachestat
@@ -48,9 +49,9 @@ look(int fd, uint64_t offset, uint32_t bytes, struct pages *pages)
 }
 
 /*
- * Are all pages of a range in the page cache, or on their way there?  1 or 0;
- * -ENOSYS before Linux 6.5, -EPERM if the file is not ours, -EOPNOTSUPP where pages
- * cannot be counted.
+ * How many pages of a range are in the page cache, or on their way there: an enum
+ * sink_presence; -ENOSYS before Linux 6.5, -EPERM if the file is not ours, -EOPNOTSUPP
+ * where pages cannot be counted.
  */
 int
 residency__of(int fd, uint64_t offset, uint32_t bytes)
@@ -61,14 +62,17 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 	int			err;
 
 	if (bytes == 0)
-		return 1;
+		return PRESENT_ALL;
 	err = look(fd, offset, bytes, &pages);
-	return err < 0 ? err : pages.cached >= wanted;
+	if (err < 0)
+		return err;
+	return pages.cached >= wanted ? PRESENT_ALL : pages.cached > 0 ? PRESENT_PART : PRESENT_NONE;
 }
 
 /*
- * Take a range out of the page cache: whole pages, if all are clean.  Is it gone?  With
- * a dirty page, the kernel would begin to write, and the caller wait for the device.
+ * Take a range out of the page cache: whole pages, if all are clean.  False if they are
+ * not: the kernel would begin to write, and the caller wait for the device.  Pages that
+ * somebody uses stay all the same.
  */
 bool
 residency__release(int fd, uint64_t offset, uint32_t bytes)

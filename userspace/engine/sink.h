@@ -21,6 +21,14 @@ struct sink_completion
 	int32_t		result;			/* bytes of the range now there, or -errno */
 };
 
+/* How much of a range is there. */
+enum sink_presence
+{
+	PRESENT_NONE,
+	PRESENT_PART,
+	PRESENT_ALL
+};
+
 struct sink;
 
 struct sink_ops
@@ -49,14 +57,15 @@ struct sink_ops
 						  struct sink_completion *done);
 
 	/*
-	 * Is the whole range there, or on its way?  1 or 0, -errno if that cannot be
-	 * told.  NULL if it never can.
+	 * How much of the range is there, or on its way?  A sink_presence, or -errno if
+	 * that cannot be told.  NULL if it never can.
 	 */
 	int			(*finds) (int fd, uint64_t offset, uint32_t bytes);
 
 	/*
-	 * Redo has read the range, and nobody need keep it, unless there is something in
-	 * it that is not on the device yet.  Is it gone?  NULL if it never is.
+	 * Redo has read the range, and nobody need keep it.  False if it stays, as what is
+	 * in it is not on the device yet; it may stay for other reasons.  NULL if it always
+	 * does.
 	 */
 	bool		(*release) (int fd, uint64_t offset, uint32_t bytes);
 	void		(*close) (struct sink *sink);

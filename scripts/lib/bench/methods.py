@@ -100,7 +100,8 @@ def run_s1(options):
     of = s1.scaled(options.size)
     host.require_space(root, (of['scale'] * 60 << 20) + (8 << 30 if of['scale'] > 10 else 1 << 30))
     result = Result('s1', options, builds, root, {
-        'device_name': options.device, **of, 'settings': {'load': s1.LOAD, 'replay': s1.RECOVERY},
+        'device_name': options.device, **of, 'settings': {
+            'load': s1.LOAD, 'slices': s1_slices.SETTINGS_OF_WAL, 'replay': s1.RECOVERY},
     }, s1.medians, lambda _, runs: s1_slices.ratios(runs))
     if options.resume:
         result.resume(progress)

@@ -163,7 +163,7 @@ class Pages:
         self.evicted = set()    # pages that were evicted from there, and not added since
         self.fresh = set()      # pages that the startup process added since its last read
         self.counts = dict.fromkeys(
-            ('added', 'used', 'evicted', 'released', 'missed', 'missed_after_eviction'), 0)
+            ('added', 'used', 'evicted', 'missed', 'missed_after_eviction'), 0)
         self.at_last_read = None        # the counts then, and those not used by then
 
     def add(self, page, by_daemon, by_startup):
@@ -176,10 +176,8 @@ class Pages:
         else:
             self.evicted.discard(page)
 
-    def delete(self, page, by_daemon):
-        if page not in self.ahead:
-            self.counts['released'] += by_daemon
-        else:
+    def delete(self, page):
+        if page in self.ahead:
             self.ahead.remove(page)
             self.evicted.add(page)
             self.counts['evicted'] += 1
@@ -221,7 +219,7 @@ def judge(lines, daemon, startup, inodes):
             continue
         for page in range(first, first + (1 << int(match[7] or 0))):
             if name == DELETE:
-                pages.delete((inode, page), pid == daemon)
+                pages.delete((inode, page))
             else:
                 pages.add((inode, page), pid == daemon or match[1] == worker, pid == startup)
     result = pages.at_last_read

@@ -165,22 +165,23 @@ def measure(builds, root, place, options, parts, runs, keep, progress):
     base = make_base(builds['stock'], root, of, progress)
     configs = [part for part in parts if part != s1_slices.NAME]
     wanted = [(number, config) for number in range(1, options.rounds + 1) for config in configs
-              if not any((run['round'], run['config']) == (number, config.name) for run in runs)]
+              if not any((run['part'], run['round'], run['config']) ==
+                         ('load', number, config.name) for run in runs)]
+    left = s1_slices.tasks(options.rounds, runs) if s1_slices.NAME in parts else []
     for done, (number, config) in enumerate(wanted, 1):
         run = run_once(builds[config.build], config, base, place, of)
         keep({'part': 'load', 'round': number, 'config': config.name, **run})
         progress.say(f'round {number} {config.name}: {run["tps"]:.0f} tps, '
                      f'{cpu_us(run):.0f} us of CPU time for each, '
                      f'{run["wal_bytes"] / 1e6:.0f} MB of WAL, replay '
-                     f'{run["replay_seconds"]:.1f} s; {progress.left(done, len(wanted))}')
-    left = s1_slices.tasks(options.rounds, runs) if s1_slices.NAME in parts else []
+                     f'{run["replay_seconds"]:.1f} s; {progress.left(done, len(wanted) + len(left))}')
     if left:
-        measure_slices(builds['patched'], base, place, of, left, keep, progress)
+        measure_slices(builds['patched'], base, place, of, left, len(wanted), keep, progress)
 
 
-def measure_slices(build, base, place, of, left, keep, progress):
-    """Slices of load that are left; gives each to keep()."""
-    done = itertools.count(1)
+def measure_slices(build, base, place, of, left, before, keep, progress):
+    """Slices of load that are left, after so many runs; gives each pair to keep()."""
+    done = itertools.count(before + 1)
 
     def keep_pair(pair):
         keep(*pair)
@@ -188,7 +189,7 @@ def measure_slices(build, base, place, of, left, keep, progress):
                          f'{run["cpu_us_per_transaction"]:.0f} us of CPU time for each'
                          for run in pair)
         progress.say(f'round {pair[0]["round"]}, pair {pair[0]["pair"]}: {told}; '
-                     f'{progress.left(next(done), len(left))}')
+                     f'{progress.left(next(done), before + len(left))}')
     s1_slices.measure(build, LOAD, base, place, {
         'clients': CLIENTS, 'threads': THREADS, 'seconds': of['slice_seconds']}, left, keep_pair)
 
