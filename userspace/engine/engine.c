@@ -140,6 +140,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 static bool
 ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 {
+	enum pool_outcome outcome;
 	int			found = -1;		/* not known */
 	int			asked;
 
@@ -157,8 +158,8 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 		engine->blocked = true;
 		return false;
 	}
-	engine->reader.counters.refs_duplicate +=
-		pool__take(pool, run, asked == 0 ? POOL_REFUSED : found == PRESENT_NONE ? POOL_ABSENT : POOL_ASKED);
+	outcome = asked == 0 ? POOL_REFUSED : found == PRESENT_NONE ? POOL_ABSENT : POOL_ASKED;
+	engine->reader.counters.refs_duplicate += pool__take(pool, run, outcome);
 	return true;
 }
 

@@ -174,8 +174,9 @@ reader__misses(const struct reader *reader, const struct pool_run *run)
 }
 
 /*
- * How much of a run is there, or on its way?  A sink_presence; -ENOENT if it is known to be missing or its
- * file cannot be had now, another -errno if that cannot be told of any run.
+ * How much of a run is there, or on its way?  A sink_presence; -ENOENT if it is known to
+ * be missing or its file cannot be had now, another -errno if that cannot be told of any
+ * run.
  */
 int
 reader__finds(struct reader *reader, const struct pool_run *run)
