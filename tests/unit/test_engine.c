@@ -474,6 +474,29 @@ where_nothing_tells_nothing_is_looked_for(void **state)
 	finish_and_account(2000);
 }
 
+/* As many rounds as it takes until all that was asked for is there, with redo at an LSN. */
+static void
+run_often(uint64_t replay_lsn, int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+	{
+		fake.allowed = MAX_REQUESTS;
+		run(replay_lsn);
+	}
+}
+
+/* Start with a window that no memory is enough for, or skip the test. */
+static void
+start_short_of_memory(void)
+{
+	const unsigned window = 1 << 22;	/* 32 GB */
+
+	if (available__bytes() / BLOCK_BYTES > window)
+		skip();
+	start(64, window);
+	run(1);						/* now memory is known */
+}
+
 /*
  * Lost otherwise: memory, where it is short, for what the kernel reads ahead when it is
  * asked for a page that it was about to reclaim.
@@ -481,22 +504,13 @@ where_nothing_tells_nothing_is_looked_for(void **state)
 static void
 where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 {
-	const unsigned window = 1 << 22;	/* 32 GB */
-
 	(void) state;
-	if (available__bytes() / BLOCK_BYTES > window)
-		skip();
-	start(64, window);
-	run(1);						/* now memory is known */
+	start_short_of_memory();
 	for (unsigned i = 0; i < 200; i++)
 		fake.gone[i * 2] = i % 4 == 0;
 	for (uint32_t i = 0; i < 200; i++)
 		offer(i * 2, 1000 + i);		/* none joins another */
-	for (int i = 0; i < 20; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(1);
-	}
+	run_often(1, 20);
 	/* Maybe more than once, if redo seems to stand still. */
 	assert_true(fake.count >= 50);
 	for (unsigned n = 0; n < fake.count; n++)
@@ -510,22 +524,13 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 static void
 read_where_memory_is_short(void)
 {
-	const unsigned window = 1 << 22;	/* 32 GB */
-
-	if (available__bytes() / BLOCK_BYTES > window)
-		skip();
-	start(64, window);
-	run(1);						/* now memory is known */
+	start_short_of_memory();
 	for (uint32_t i = 0; i < 200; i++)
 	{
 		fake.gone[i * 2] = i % 4 != 0;
 		offer(i * 2, 1000 + i);
 	}
-	for (int i = 0; i < 20; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(1);
-	}
+	run_often(1, 20);
 	memset(fake.gone, 0, sizeof(fake.gone));	/* all is there now */
 }
 
@@ -571,22 +576,13 @@ while_memory_is_unused_nothing_is_let_go_of(void **state)
 static void
 what_may_have_been_there_is_not_let_go_of(void **state)
 {
-	const unsigned window = 1 << 22;	/* 32 GB */
-
 	(void) state;
-	if (available__bytes() / BLOCK_BYTES > window)
-		skip();
-	start(64, window);
+	start_short_of_memory();
 	fake.no_cachestat = true;
-	run(1);
 	engine->full = true;
 	for (uint32_t i = 0; i < 200; i++)
 		offer(i * 2, 1000 + i);
-	for (int i = 0; i < 20; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(1);
-	}
+	run_often(1, 20);
 	run(1000 + 200);
 	assert_int_equal(engine__counters(engine)->blocks_read, 200);
 	assert_int_equal(fake.releases, 0);
@@ -597,13 +593,8 @@ what_may_have_been_there_is_not_let_go_of(void **state)
 static void
 what_was_there_in_part_is_not_let_go_of(void **state)
 {
-	const unsigned window = 1 << 22;	/* 32 GB */
-
 	(void) state;
-	if (available__bytes() / BLOCK_BYTES > window)
-		skip();
-	start(64, window);
-	run(1);
+	start_short_of_memory();
 	for (uint32_t i = 0; i < 100; i++)
 		offer(2000 + i, 100);	/* for the express lane */
 	for (uint32_t i = 0; i < 4; i++)
@@ -613,11 +604,7 @@ what_was_there_in_part_is_not_let_go_of(void **state)
 		offer(8 + i, 1000);
 		offer(16 + i, 1000);
 	}
-	for (int i = 0; i < 20; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(1);
-	}
+	run_often(1, 20);
 	for (uint32_t i = 0; i < 100; i++)
 		offer(2000 + i, 3000);
 	for (int i = 0; i < 100; i++)
@@ -649,24 +636,15 @@ times_asked(uint32_t block)
 static void
 what_was_found_late_is_looked_for_again(void **state)
 {
-	const unsigned window = 1 << 22;	/* 32 GB */
-
 	(void) state;
-	if (available__bytes() / BLOCK_BYTES > window)
-		skip();
-	start(64, window);
-	run(1);
+	start_short_of_memory();
 	for (uint32_t i = 0; i < 1024; i++)
 	{
 		fake.gone[2 * i] = true;
 		offer(2 * i, 1000 + i);
 	}
 	offer(3, 1900);				/* late, there, and redo is far away */
-	for (int i = 0; i < 100; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(1);
-	}
+	run_often(1, 100);
 	assert_int_equal(engine__counters(engine)->blocks_found, 1);
 	for (uint32_t i = 0; i < 1024; i++)
 		fake.gone[2 * i] = false;
