@@ -1,0 +1,237 @@
+/*
+ * engine_fixture.h
+ *		An engine with a stand-in for a sink, which reads nothing: it notes each
+ *		request, completes as many as a test lets it, and finds what a test says.
+ */
+#ifndef REDOAHEAD_TEST_ENGINE_FIXTURE_H
+#define REDOAHEAD_TEST_ENGINE_FIXTURE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/engine_internal.h"
+
+#define BLOCK_BYTES	8192
+#define MAX_REQUESTS	4096
+
+/* A request as the sink got it. */
+struct asked
+{
+	uint32_t	block;			/* first block */
+	uint32_t	blocks;			/* how many */
+	uint32_t	token;			/* to complete it by */
+};
+
+static struct
+{
+	struct asked asked[MAX_REQUESTS];	/* all of them, in order */
+	unsigned	count;			/* how many */
+	unsigned	done;			/* completed */
+	unsigned	allowed;		/* may be completed in the next flush */
+	unsigned	in_flight;		/* blocks, now */
+	unsigned	most;			/* blocks, ever */
+	bool		no_cachestat;	/* can it not be told what is there? */
+	unsigned	looks;			/* blocks looked for */
+	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
+	unsigned	releases;		/* blocks let go of */
+	bool		released[MAX_REQUESTS]; /* block n is one of them */
+} fake;
+
+static struct engine *engine;
+static char directory[] = "/tmp/redoahead-test-engine.XXXXXX";
+static int	dirfd_;
+
+static int
+fake_open(struct sink **sink, unsigned depth)
+{
+	(void) depth;
+	memset(&fake, 0, sizeof(fake));
+	fake.allowed = MAX_REQUESTS;
+	*sink = (struct sink *) &fake;
+	return 0;
+}
+
+static void
+fake_set_depth(struct sink *sink, unsigned depth)
+{
+	(void) sink;
+	(void) depth;
+}
+
+static int
+fake_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
+{
+	(void) sink;
+	(void) fd;
+	assert_true(fake.count < MAX_REQUESTS);
+	fake.asked[fake.count++] = (struct asked)
+	{
+		.block = (uint32_t) (offset / BLOCK_BYTES),.blocks = bytes / BLOCK_BYTES,.token = token
+	};
+	fake.in_flight += bytes / BLOCK_BYTES;
+	if (fake.in_flight > fake.most)
+		fake.most = fake.in_flight;
+	return 0;
+}
+
+static int
+fake_flush(struct sink *sink, unsigned want, unsigned wait_us, struct sink_completion *done)
+{
+	int			n = 0;
+
+	(void) sink;
+	(void) want;
+	(void) wait_us;
+	for (; fake.done < fake.count && fake.allowed > 0; fake.allowed--, fake.done++, n++)
+	{
+		const struct asked *request = &fake.asked[fake.done];
+
+		done[n] = (struct sink_completion)
+		{
+			.token = request->token,.result = (int32_t) (request->blocks * BLOCK_BYTES)
+		};
+		fake.in_flight -= request->blocks;
+	}
+	return n;
+}
+
+static int
+fake_finds(int fd, uint64_t offset, uint32_t bytes)
+{
+	unsigned	gone = 0;
+
+	(void) fd;
+	fake.looks++;
+	if (fake.no_cachestat)
+		return -ENOSYS;
+	for (uint64_t block = offset / BLOCK_BYTES; block < (offset + bytes) / BLOCK_BYTES; block++)
+		gone += block < MAX_REQUESTS && fake.gone[block];
+	return gone == 0 ? PRESENT_ALL : gone < bytes / BLOCK_BYTES ? PRESENT_PART : PRESENT_NONE;
+}
+
+static bool
+fake_release(int fd, uint64_t offset, uint32_t bytes)
+{
+	(void) fd;
+	assert_int_equal(bytes, BLOCK_BYTES);
+	assert_true(offset / BLOCK_BYTES < MAX_REQUESTS);
+	fake.releases++;
+	fake.released[offset / BLOCK_BYTES] = true;
+	return offset / BLOCK_BYTES % 4 == 0;	/* others are dirty */
+}
+
+static void
+fake_close(struct sink *sink)
+{
+	(void) sink;
+}
+
+static const struct sink_ops fake_sink = {
+	.name = "fake",.open = fake_open,.set_depth = fake_set_depth,.queue = fake_queue,
+	.flush = fake_flush,.finds = fake_finds,.release = fake_release,
+	.close = fake_close
+};
+
+static void
+start(unsigned depth, unsigned window)
+{
+	const struct engine_options options = {
+		.sink = &fake_sink,.dirfd = dirfd_,.depth = depth,.start_depth = 256,.window = window,.start_window = window,.files = 16
+	};
+	const struct relpath_layout layout = {
+		.block_size = BLOCK_BYTES,.segment_blocks = 131072,.wal_segment_bytes = 16 << 20,
+		.tablespace_dir = "PG_18_202506291"
+	};
+
+	assert_int_equal(engine__create(&engine, &options), 0);
+	engine__begin(engine, &layout);
+}
+
+static int
+stop(void **state)
+{
+	(void) state;
+	engine__destroy(engine);
+	engine = NULL;
+	return 0;
+}
+
+static void
+offer(uint32_t block, uint64_t lsn)
+{
+	const struct redoahead_ref ref = {
+		.lsn = lsn,.spc = RELPATH_DEFAULT_TABLESPACE,.db = 5,.rel = 100,.block = block
+	};
+
+	assert_true(engine__room(engine) > 0);
+	engine__offer(engine, &ref, 1);
+}
+
+static void
+run(uint64_t replay_lsn)
+{
+	assert_true(engine__run(engine, replay_lsn, 0, 0, 0) >= 0);
+}
+
+/* Every block that was offered is in one counter, once recovery is over. */
+static void
+finish_and_account(uint64_t offered)
+{
+	const struct counters *counters = engine__counters(engine);
+
+	fake.allowed = MAX_REQUESTS;
+	assert_int_equal(engine__end(engine), 0);
+	assert_int_equal(counters->refs_taken, offered);
+	assert_int_equal(counters->refs_duplicate + counters->blocks_read + counters->blocks_found +
+					 counters->blocks_stale +
+					 counters->blocks_abandoned + counters__failed(counters) +
+					 counters__invalid(counters), offered);
+	assert_int_equal(engine__in_flight(engine), 0);
+	assert_int_equal(engine__waiting(engine), 0);
+	assert_int_equal(engine__ahead(engine), 0);
+	assert_int_equal(engine__open_files(engine), 0);
+}
+
+static int
+make_files(void **state)
+{
+	char		path[128];
+	int			fd;
+
+	(void) state;
+	if (mkdtemp(directory) == NULL)
+		return -1;
+	dirfd_ = open(directory, O_RDONLY | O_DIRECTORY);
+	snprintf(path, sizeof(path), "%s/base", directory);
+	mkdir(path, 0700);
+	strcat(path, "/5");
+	mkdir(path, 0700);
+	strcat(path, "/100");
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	if (dirfd_ < 0 || fd < 0 || ftruncate(fd, 1 << 30) < 0)
+		return -1;
+	return close(fd);
+}
+
+static int
+remove_files(void **state)
+{
+	char		command[128];
+
+	(void) state;
+	close(dirfd_);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command);
+}
+
+#endif							/* REDOAHEAD_TEST_ENGINE_FIXTURE_H */
