@@ -1,11 +1,11 @@
 """What zstd costs in servers: contexts made for each image, as stock PostgreSQL
-does, against contexts that are kept.
+does, against contexts that are kept, with the same level and with level 1.
 
 In a loop over images in a program of its own, as scripts/fpi/bench.c has it, the
 memory that a context is made in is always the same and always in the cache.  In
-a server something else comes between images.  So this lets both servers do it, on
-copies of one cluster with pages of many kinds, and a library that is loaded before
-libzstd times the calls (scripts/fpi/time_zstd.c):
+a server something else comes between images.  So this lets both servers do it, each
+time on a fresh copy of one cluster with pages of many kinds, and a library that is
+loaded before libzstd times the calls (scripts/fpi/time_zstd.c):
 
   index    two indexes are built anew, on integers in order and shuffled
   pgbench  pgbench -N from a checkpoint on
@@ -19,8 +19,9 @@ import time
 
 from . import fpi_pages, postgres, workload
 
-SETTINGS = {**fpi_pages.SETTINGS, 'wal_level': 'replica', 'wal_compression': 'zstd',
-            'full_page_writes': 'on'}
+SETTINGS = {**fpi_pages.SETTINGS, 'wal_level': 'replica', 'full_page_writes': 'on'}
+# Server and wal_compression; the first is what the others are compared with.
+CONFIGS = (('stock', 'zstd'), ('patched', 'zstd'), ('patched', 'zstd:1'))
 COMPRESS = ('ZSTD_compress', 'ZSTD_compressCCtx')
 DECOMPRESS = ('ZSTD_decompress', 'ZSTD_decompressDCtx')
 LOADS = ('index', 'pgbench', 'copy', 'redo')
@@ -77,6 +78,11 @@ def copy_database(server):
         time.sleep(postgres.POLL)
 
 
+def build_indexes(server):
+    server.sql('REINDEX INDEX btree_int', 'pages')
+    server.sql('REINDEX INDEX btree_shuffled', 'pages')
+
+
 def do(server, load, scale):
     """One load, and the end of the server: a crash where redo is to follow."""
     if load == 'redo':
@@ -84,8 +90,7 @@ def do(server, load, scale):
     else:
         server.sql('CHECKPOINT')
     if load == 'index':
-        server.sql('REINDEX INDEX btree_int', 'pages')
-        server.sql('REINDEX INDEX btree_shuffled', 'pages')
+        build_indexes(server)
     elif load == 'pgbench':
         workload.run_transactions(server, max(2000, int(TRANSACTIONS * scale)), '-N', 'pages')
     elif load == 'copy':
@@ -93,14 +98,15 @@ def do(server, load, scale):
     server.stop('immediate' if load == 'copy' else 'fast')
 
 
-def run_once(build, directory, place, library, scale):
+def run_once(build, compression, directory, place, library, scale):
     """All loads; returns {load: {measure: value}}."""
     output = os.path.join(place, 'calls')
+    settings = {**SETTINGS, 'wal_compression': compression}
     result = {}
     for load in LOADS:
         if os.path.exists(output):
             os.unlink(output)
-        with postgres.Server(build, directory, SETTINGS, place, os.path.join(place, 'log'),
+        with postgres.Server(build, directory, settings, place, os.path.join(place, 'log'),
                              Preload(library, output)) as server:
             server.wait_ready()
             do(server, load, scale)
@@ -110,53 +116,56 @@ def run_once(build, directory, place, library, scale):
     return result
 
 
-def make_clusters(builds, place, scale, say):
-    """A cluster for each server, with the same pages; returns {server: directory}."""
-    directories = {build.name: os.path.join(place, f'{build.name}-data') for build in builds}
-    first, *others = directories.values()
-    postgres.initialize(builds[0], first)
-    with postgres.Server(builds[0], first, fpi_pages.SETTINGS, place,
+def make_base(build, place, scale, say):
+    """A stopped cluster with pages of many kinds, to be copied for each run."""
+    directory = os.path.join(place, 'base')
+    postgres.initialize(build, directory)
+    with postgres.Server(build, directory, fpi_pages.SETTINGS, place,
                          os.path.join(place, 'log')) as server:
         server.wait_ready()
         fpi_pages.fill(server, scale, say)
         for statement in ('ALTER DATABASE postgres RENAME TO pages',
                           'CREATE DATABASE postgres TEMPLATE template0'):
             server.sql(statement, 'template1')
+        # Whoever reads a row first leaves a hint, of which there would be an image.
+        build_indexes(server)
         server.stop('fast')
-    for directory in others:
-        postgres.copy_cluster(first, directory)
-    return directories
+    return directory
 
 
 def measure(builds, place, scale, rounds, say):
-    """All runs: [{'round':, 'server':, load: {measure: value}, ...}]."""
+    """All runs: [{'round':, 'server':, 'compression':, load: {measure: value}, ...}]."""
     library = compile_library(place)
-    directories = make_clusters(builds, place, scale, say)
+    builds = {build.name: build for build in builds}
+    base = make_base(builds['stock'], place, scale, say)
+    directory = os.path.join(place, 'data')
     runs = []
     for number in range(1, rounds + 1):
-        for build in builds:
-            run = run_once(build, directories[build.name], place, library, scale)
-            runs.append({'round': number, 'server': build.name, **run})
-            say(f'round {number} {build.name}: ' + ', '.join(
+        for server, compression in CONFIGS:
+            postgres.copy_cluster(base, directory)
+            run = run_once(builds[server], compression, directory, place, library, scale)
+            runs.append({'round': number, 'server': server, 'compression': compression, **run})
+            say(f'round {number} {server} {compression}: ' + ', '.join(
                 f'{load} {row["ns"] / 1000:.1f} us' for load, row in run.items()))
     return runs
 
 
 def medians(runs):
-    """{load: {server: {measure: median}}}."""
-    return {load: {name: {measure: statistics.median(run[load][measure] for run in runs
-                                                     if run['server'] == name)
-                          for measure in ('images', 'bytes', 'ns')}
-                   for name in dict.fromkeys(run['server'] for run in runs)} for load in LOADS}
+    """{load: {'server compression': {measure: median}}}."""
+    return {load: {f'{server} {compression}': {
+        measure: statistics.median(run[load][measure] for run in runs
+                                   if (run['server'], run['compression']) == (server, compression))
+        for measure in ('images', 'bytes', 'ns')} for server, compression in CONFIGS}
+            for load in LOADS}
 
 
 def table(middle):
-    """ns for an image, and how many times as fast as stock the patched server was."""
-    lines = [f'{"zstd in servers":18}{"images":>10}{"bytes":>10}{"stock ns":>12}'
-             f'{"patched ns":>12}{"times":>8}']
-    for load, row in middle.items():
-        stock, patched = row['stock'], row['patched']
-        lines.append(f'  {load:16}{patched["images"]:10.0f}{patched["bytes"]:10.0f}'
-                     f'{stock["ns"]:12.0f}{patched["ns"]:12.0f}'
-                     f'{stock["ns"] / patched["ns"]:8.2f}')
+    """Images, bytes and ns for each, and how many times as fast as stock it was."""
+    lines = [f'{"zstd in servers":20}{"images":>10}{"bytes":>10}{"ns":>10}{"times":>8}']
+    for load, rows in middle.items():
+        lines.append(load)
+        stock, *_ = rows.values()
+        for name, row in rows.items():
+            lines.append(f'  {name:18}{row["images"]:10.0f}{row["bytes"]:10.0f}{row["ns"]:10.0f}'
+                         f'{stock["ns"] / row["ns"]:8.2f}')
     return '\n'.join(lines)
