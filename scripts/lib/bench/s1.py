@@ -5,9 +5,9 @@ a checkpoint every half a minute, with full-page images as they are, compressed,
 and without: how many transactions a second, how much CPU time of the server and
 how much WAL for each, and how long that takes to be replayed from a cold cache by
 the server that wrote it, over a copy made before the load.  Configurations take
-turns, round by round.  How fast the disk is just then decides transactions a second;
-CPU time and WAL for each transaction hardly depend on it.  Slices of load in turn
-(s1_slices.py) tell what compression does to transactions a second all the same.
+turns, round by round, and another is the first in each.  Transactions a second follow
+how fast the machine and its disk are just then; WAL for each hardly depends on that.
+Slices of load in turn (s1_slices.py) tell what compression does to them all the same.
 """
 import itertools
 import os
@@ -159,12 +159,22 @@ def run_once(build, config, base, place, of):
     return run
 
 
+def in_turn(configs, number):
+    """Configurations in the order of a round: each comes first, second, ... equally often.
+
+    What a run leaves to the disk to do is for the next one to bear.
+    """
+    first = (number - 1) % max(1, len(configs))
+    return configs[first:] + configs[:first]
+
+
 def measure(builds, root, place, options, parts, runs, keep, progress):
     """All runs that are not among those given; gives each to keep()."""
     of = scaled(options.size)
     base = make_base(builds['stock'], root, of, progress)
     configs = [part for part in parts if part != s1_slices.NAME]
-    wanted = [(number, config) for number in range(1, options.rounds + 1) for config in configs
+    wanted = [(number, config) for number in range(1, options.rounds + 1)
+              for config in in_turn(configs, number)
               if not any((run['part'], run['round'], run['config']) ==
                          ('load', number, config.name) for run in runs)]
     left = s1_slices.tasks(options.rounds, runs) if s1_slices.NAME in parts else []
