@@ -186,22 +186,22 @@ def measure(builds, root, place, options, parts, runs, keep, progress):
                      f'{run["wal_bytes"] / 1e6:.0f} MB of WAL, replay '
                      f'{run["replay_seconds"]:.1f} s; {progress.left(done, len(wanted) + len(left))}')
     if left:
-        measure_slices(builds['patched'], base, place, of, left, len(wanted), keep, progress)
+        measure_slices(builds, base, place, of, left, len(wanted), keep, progress)
 
 
-def measure_slices(build, base, place, of, left, before, keep, progress):
-    """Slices of load that are left, after so many runs; gives each pair to keep()."""
+def measure_slices(builds, base, place, of, left, before, keep, progress):
+    """Takes of slices that are left, after so many runs; gives the runs of each to keep()."""
     done = itertools.count(before + 1)
 
-    def keep_pair(pair):
-        keep(*pair)
+    def keep_take(take):
+        keep(*take)
         told = '; '.join(f'{run["config"]} {run["tps"]:.0f} tps, '
                          f'{run["cpu_us_per_transaction"]:.0f} us of CPU time for each'
-                         for run in pair)
-        progress.say(f'round {pair[0]["round"]}, pair {pair[0]["pair"]}: {told}; '
+                         for run in take)
+        progress.say(f'round {take[0]["round"]}, take {take[0]["take"]}: {told}; '
                      f'{progress.left(next(done), before + len(left))}')
-    s1_slices.measure(build, LOAD, base, place, {
-        'clients': CLIENTS, 'threads': THREADS, 'seconds': of['slice_seconds']}, left, keep_pair)
+    s1_slices.measure(builds, LOAD, base, place, {
+        'clients': CLIENTS, 'threads': THREADS, 'seconds': of['slice_seconds']}, left, keep_take)
 
 
 def medians(runs):
@@ -232,7 +232,5 @@ def markdown(result):
               for images, tps, size, seconds, rate in IN_2013]
     lines += ['', 'Replay is the time of redo of all that WAL, from a cold cache, over a copy made '
               'before the load. In 2013: scale 100, 900 s, a checkpoint every 5 minutes.', '']
-    if result['ratios']:
-        pairs = sum(run['part'] == s1_slices.NAME for run in result['runs']) // 2
-        lines += s1_slices.markdown(result['medians'][s1_slices.NAME], result['ratios'], pairs)
+    lines += s1_slices.markdown(result)
     return '\n'.join(lines)

@@ -1,12 +1,16 @@
 """The load of scenario S1 in slices: images as they are, and compressed, in turn.
 
 How fast a machine is differs by tens of percents from minute to minute, which hides
-what compression costs or gains.  So one patched server works in short slices, now with
-images as they are, now compressed by the transform and lz4, and each pair of
-neighbours gives a ratio.  Each slice begins with a checkpoint, after which a page's
-first change takes an image; the order within a pair changes from pair to pair.  WAL
-goes into segments that were used before, so that nobody has to fill new ones.
+what compression costs or gains.  So stock and the patched server both stand by, each
+with a copy of the same cluster, and work in short slices, one after the other: stock
+with images as they are, the patched server with images as they are, and with images
+compressed by the transform and lz4.  Each take, of one slice of each, gives ratios to
+stock; the order changes from take to take.  Each slice begins with a checkpoint, after
+which a page's first change takes an image.  WAL goes into segments that were used
+before, so that nobody has to fill new ones.
 """
+import contextlib
+import itertools
 import os
 import re
 import statistics
@@ -14,21 +18,24 @@ import statistics
 from . import host, postgres
 
 NAME = 'slices'                 # as in --config
-SETTINGS = ('off', 'lz4:transform')
-PAIRS = 8                       # in a round
+# Name, server and wal_compression; ratios are to the first.
+CONFIGS = (('stock', 'stock', 'off'), ('patched', 'patched', 'off'),
+           ('lz4:transform', 'patched', 'lz4:transform'))
+NAMES = tuple(name for name, _, _ in CONFIGS)
+ORDERS = tuple(itertools.permutations(CONFIGS))
+TAKES = 8                       # in a round
 MEASURES = ('tps', 'cpu_us_per_transaction', 'wal_bytes_per_transaction')
 SETTINGS_OF_WAL = {'wal_keep_size': '0', 'max_wal_size': '4GB', 'checkpoint_timeout': '1d'}
-RATIO = f'{SETTINGS[1]}/{SETTINGS[0]}'
 
 
 def tasks(rounds, runs):
-    """What is left to do: (round, number of the pair)."""
-    done = {(run['round'], run['pair'], run['config']) for run in runs if run['part'] == NAME}
-    return [(number, pair) for number in range(1, rounds + 1) for pair in range(1, PAIRS + 1)
-            if not all((number, pair, setting) in done for setting in SETTINGS)]
+    """What is left to do: (round, number of the take)."""
+    done = {(run['round'], run['take'], run['config']) for run in runs if run['part'] == NAME}
+    return [(number, take) for number in range(1, rounds + 1) for take in range(1, TAKES + 1)
+            if not all((number, take, name) in done for name in NAMES)]
 
 
-def one(server, setting, clients, threads, seconds):
+def one(server, compression, clients, threads, seconds):
     """A slice; returns its figures."""
     build, place = server.build, server.socket_directory
     server.sql('CHECKPOINT')
@@ -37,7 +44,7 @@ def one(server, setting, clients, threads, seconds):
     text = postgres.run([
         build.program('pgbench'), '-n', '-M', 'prepared', '-c', str(clients), '-j', str(threads),
         '-T', str(seconds),
-        f"host='{place}' dbname=postgres options='-c wal_compression={setting}'"])
+        f"host='{place}' dbname=postgres options='-c wal_compression={compression}'"])
     used = host.cpu_seconds_of_children(server.pid) - before
     end = server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
     done = int(re.search(r'actually processed: (\d+)', text)[1])
@@ -47,55 +54,78 @@ def one(server, setting, clients, threads, seconds):
                 (postgres.parse_lsn(end) - postgres.parse_lsn(start)) / done, 1)}
 
 
-def measure(build, settings, base, place, load, left, keep):
-    """Slices that are left, on a copy of the base; gives each pair to keep().
+@contextlib.contextmanager
+def standing_by(build, settings, base, place, load):
+    """A server on a copy of the base that has done two slices already.
 
-    load has clients, threads and seconds of a slice.
+    First the table gets into memory, and WAL as many segments as a slice takes.
     """
+    postgres.make_directory(place)
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
     with postgres.Server(build, directory, {
             **settings, **SETTINGS_OF_WAL, 'full_page_writes': 'on'}, place,
                          os.path.join(place, 'slices.log')) as server:
         server.wait_ready()
-        # First the table gets into memory, and WAL as many segments as a slice takes.
         for _ in range(2):
-            one(server, SETTINGS[0], **load)
-        for number, pair in left:
-            order = SETTINGS if pair % 2 else SETTINGS[::-1]
-            found = {setting: one(server, setting, **load) for setting in order}
-            keep([{'part': NAME, 'round': number, 'pair': pair, 'config': setting, **run}
-                  for setting, run in found.items()])
-        server.stop('immediate')
-    postgres.remove_tree(directory)
+            one(server, 'off', **load)
+        yield server
+
+
+def measure(builds, settings, base, place, load, left, keep):
+    """Takes that are left, on copies of the base; gives the runs of each to keep().
+
+    load has clients, threads and seconds of a slice.
+    """
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(standing_by(
+            builds[name], settings, base, os.path.join(place, name), load))
+                   for name in dict.fromkeys(server for _, server, _ in CONFIGS)}
+        for number, take in left:
+            order = ORDERS[((number - 1) * TAKES + take - 1) % len(ORDERS)]
+            found = {name: one(servers[server], compression, **load)
+                     for name, server, compression in order}
+            keep([{'part': NAME, 'round': number, 'take': take, 'config': name, **found[name]}
+                  for name in NAMES])
+
+
+def whole_takes(runs):
+    """[{config: run}] of the takes that have all of them."""
+    takes = {}
+    for run in runs:
+        if run['part'] == NAME:
+            takes.setdefault((run['round'], run['take']), {})[run['config']] = run
+    return [take for take in takes.values() if len(take) == len(NAMES)]
 
 
 def ratios(runs):
-    """{measure: (median, least, greatest)} of the ratios of pairs, compressed to not."""
-    pairs = {}
-    for run in runs:
-        if run['part'] == NAME:
-            pairs.setdefault((run['round'], run['pair']), {})[run['config']] = run
-    whole = [[pair[setting] for setting in SETTINGS] for pair in pairs.values()
-             if len(pair) == len(SETTINGS)]
+    """{'measure config/stock': (median, least, greatest)} of the ratios of takes."""
+    first, *others = NAMES
     found = {}
-    for name in MEASURES:
-        each = [compressed[name] / plain[name] for plain, compressed in whole]
+    for name, value in itertools.product(others, MEASURES):
+        each = [take[name][value] / take[first][value] for take in whole_takes(runs)]
         if each:
-            found[f'{name} {RATIO}'] = [round(value, 4) for value in (
+            found[f'{value} {name}/{first}'] = [round(ratio, 4) for ratio in (
                 statistics.median(each), min(each), max(each))]
     return found
 
 
-def markdown(middle, found, pairs):
-    """Lines of the report: medians of slices, and of the ratios of pairs."""
+def markdown(result):
+    """Lines of the report: medians of slices, and of the ratios of takes; none without."""
+    if not result['ratios']:
+        return []
+    middle, found = result['medians'][NAME], result['ratios']
     titles = {'tps': 'tps', 'cpu_us_per_transaction': 'CPU us/tx',
               'wal_bytes_per_transaction': 'WAL bytes/tx'}
-    lines = [f'In slices, {pairs} pairs: median of each, and of the ratios of pairs, the least and '
-             'the greatest of them.', '',
-             f'| on, by wal_compression | {" | ".join(titles.values())} |', '|---' * 4 + '|']
-    for setting in SETTINGS:
-        lines.append(f'| {setting} | '
-                     + ' | '.join(f'{middle[setting][name]:.0f}' for name in titles) + ' |')
-    cells = ['{:.3f} ({:.3f} to {:.3f})'.format(*found[f'{name} {RATIO}']) for name in titles]
-    return [*lines, f'| {RATIO} | {" | ".join(cells)} |', '']
+    lines = [f'In slices, {len(whole_takes(result["runs"]))} takes: medians, and those of the '
+             'ratios within takes, with the least and the greatest.', '',
+             f'| full_page_writes on | {" | ".join(titles.values())} |', '|---' * 4 + '|']
+    for name in NAMES:
+        lines.append(f'| {name} | '
+                     + ' | '.join(f'{middle[name][value]:.0f}' for value in titles) + ' |')
+    first, *others = NAMES
+    for name in others:
+        cells = ['{:.3f} ({:.3f} to {:.3f})'.format(*found[f'{value} {name}/{first}'])
+                 for value in titles]
+        lines.append(f'| {name}/{first} | {" | ".join(cells)} |')
+    return [*lines, '']
