@@ -136,26 +136,31 @@ def make_base(build, place, scale, say):
 def measure(builds, place, scale, rounds, say):
     """All runs: [{'round':, 'server':, 'compression':, load: {measure: value}, ...}]."""
     library = compile_library(place)
-    builds = {build.name: build for build in builds}
-    base = make_base(builds['stock'], place, scale, say)
+    by_name = {build.name: build for build in builds}
+    base = make_base(by_name['stock'], place, scale, say)
     directory = os.path.join(place, 'data')
     runs = []
     for number in range(1, rounds + 1):
-        for server, compression in CONFIGS:
+        first = (number - 1) % len(CONFIGS)
+        for server, compression in CONFIGS[first:] + CONFIGS[:first]:
             postgres.copy_cluster(base, directory)
-            run = run_once(builds[server], compression, directory, place, library, scale)
+            run = run_once(by_name[server], compression, directory, place, library, scale)
             runs.append({'round': number, 'server': server, 'compression': compression, **run})
             say(f'round {number} {server} {compression}: ' + ', '.join(
                 f'{load} {row["ns"] / 1000:.1f} us' for load, row in run.items()))
     return runs
 
 
+def median(runs, config, load):
+    """{measure: median} of a load in the runs of a configuration."""
+    found = [run[load] for run in runs if (run['server'], run['compression']) == config]
+    return {name: statistics.median(row[name] for row in found)
+            for name in ('images', 'bytes', 'ns')}
+
+
 def medians(runs):
     """{load: {'server compression': {measure: median}}}."""
-    return {load: {f'{server} {compression}': {
-        measure: statistics.median(run[load][measure] for run in runs
-                                   if (run['server'], run['compression']) == (server, compression))
-        for measure in ('images', 'bytes', 'ns')} for server, compression in CONFIGS}
+    return {load: {' '.join(config): median(runs, config, load) for config in CONFIGS}
             for load in LOADS}
 
 

@@ -98,10 +98,10 @@ def run_s1(options):
     builds, progress = find_builds(), script.Progress()
     root = place_for(options.device, script.work_root())
     of = s1.scaled(options.size)
-    host.require_space(root, (of['scale'] * 60 << 20) + (8 << 30 if of['scale'] > 10 else 1 << 30))
+    host.require_space(root, (of['scale'] * 80 << 20) + (8 << 30 if of['scale'] > 10 else 1 << 30))
     result = Result('s1', options, builds, root, {
-        'device_name': options.device, **of, 'settings': {
-            'load': s1.LOAD, 'slices': s1_slices.SETTINGS_OF_WAL, 'replay': s1.RECOVERY},
+        'device_name': options.device, **of, 'programs': suite.programs(builds),
+        'settings': {'load': s1.LOAD, 'replay': s1.RECOVERY}, 'slices': s1_slices.FACTS,
     }, s1.medians, lambda _, runs: s1_slices.ratios(runs))
     if options.resume:
         result.resume(progress)

@@ -6,7 +6,8 @@ and without: how many transactions a second, how much CPU time of the server and
 how much WAL for each, and how long that takes to be replayed from a cold cache by
 the server that wrote it, over a copy made before the load.  Configurations take
 turns, round by round, and another is the first in each.  Transactions a second follow
-how fast the machine and its disk are just then; WAL for each hardly depends on that.
+how fast the machine and its disk are just then; WAL for each does so less: a page has
+one image for each checkpoint, so the more transactions, the fewer images for each.
 Slices of load in turn (s1_slices.py) tell what compression does to them all the same.
 """
 import itertools
@@ -145,6 +146,7 @@ def run_once(build, config, base, place, of):
     """Load and replay of one configuration; returns what was measured."""
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
+    os.sync()                   # or the load would share the disk with the copy
     run = load(build, config, directory, place, of)
     again = os.path.join(place, 'replay')
     postgres.copy_cluster(base, again)
@@ -160,12 +162,14 @@ def run_once(build, config, base, place, of):
 
 
 def in_turn(configs, number):
-    """Configurations in the order of a round: each comes first, second, ... equally often.
+    """Configurations in the order of a round.
 
-    What a run leaves to the disk to do is for the next one to bear.
+    Another one is the first in each round, and every second goes backwards, so that
+    none always follows the same other.
     """
     first = (number - 1) % max(1, len(configs))
-    return configs[first:] + configs[:first]
+    order = configs[first:] + configs[:first]
+    return order if number % 2 else order[::-1]
 
 
 def measure(builds, root, place, options, parts, runs, keep, progress):

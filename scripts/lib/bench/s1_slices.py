@@ -1,13 +1,15 @@
-"""The load of scenario S1 in slices: images as they are, and compressed, in turn.
+"""The load of scenario S1 in slices: stock, the patched server, and compression, in turn.
 
 How fast a machine is differs by tens of percents from minute to minute, which hides
-what compression costs or gains.  So stock and the patched server both stand by, each
-with a copy of the same cluster, and work in short slices, one after the other: stock
-with images as they are, the patched server with images as they are, and with images
-compressed by the transform and lz4.  Each take, of one slice of each, gives ratios to
-stock; the order changes from take to take.  Each slice begins with a checkpoint, after
-which a page's first change takes an image.  WAL goes into segments that were used
-before, so that nobody has to fill new ones.
+what compression costs or gains.  So three servers stand by, each with a copy of the
+same cluster, and work in short slices, one after the other: stock with images as they
+are, the patched server with images as they are, and the patched server with images
+compressed by the transform and lz4.  A take is one slice of each, and gives ratios.
+The order of the three changes from take to take, through all that there are in a
+round.  All clusters get older alike: a table takes more images for as many
+transactions while it is new.  Each slice begins with a checkpoint, after which a page's
+first change takes an image.  WAL goes into segments that were used before, so that
+nobody has to fill new ones.
 """
 import contextlib
 import itertools
@@ -18,21 +20,26 @@ import statistics
 from . import host, postgres
 
 NAME = 'slices'                 # as in --config
-# Name, server and wal_compression; ratios are to the first.
-CONFIGS = (('stock', 'stock', 'off'), ('patched', 'patched', 'off'),
-           ('lz4:transform', 'patched', 'lz4:transform'))
-NAMES = tuple(name for name, _, _ in CONFIGS)
+# Configuration: server and wal_compression
+CONFIGS = {'stock': ('stock', 'off'), 'patched': ('patched', 'off'),
+           'patched lz4:transform': ('patched', 'lz4:transform')}
+COMPARED = (('patched', 'stock'), ('patched lz4:transform', 'stock'),
+            ('patched lz4:transform', 'patched'))
 ORDERS = tuple(itertools.permutations(CONFIGS))
-TAKES = 8                       # in a round
+TAKES = len(ORDERS)             # in a round
+WARM_UP = 4                     # slices before the first take
 MEASURES = ('tps', 'cpu_us_per_transaction', 'wal_bytes_per_transaction')
-SETTINGS_OF_WAL = {'wal_keep_size': '0', 'max_wal_size': '4GB', 'checkpoint_timeout': '1d'}
+# Huge pages might do for some of the servers only.
+SETTINGS = {'wal_keep_size': '0', 'max_wal_size': '4GB', 'checkpoint_timeout': '1d',
+            'full_page_writes': 'on', 'huge_pages': 'off'}
+FACTS = {'settings': SETTINGS, 'configs': CONFIGS, 'takes': TAKES, 'warm_up': WARM_UP}
 
 
 def tasks(rounds, runs):
     """What is left to do: (round, number of the take)."""
     done = {(run['round'], run['take'], run['config']) for run in runs if run['part'] == NAME}
     return [(number, take) for number in range(1, rounds + 1) for take in range(1, TAKES + 1)
-            if not all((number, take, name) in done for name in NAMES)]
+            if not all((number, take, config) in done for config in CONFIGS)]
 
 
 def one(server, compression, clients, threads, seconds):
@@ -56,18 +63,17 @@ def one(server, compression, clients, threads, seconds):
 
 @contextlib.contextmanager
 def standing_by(build, settings, base, place, load):
-    """A server on a copy of the base that has done two slices already.
+    """A server on a copy of the base that has done some slices already.
 
-    First the table gets into memory, and WAL as many segments as a slice takes.
+    So much of the table is in memory, and WAL has as many segments as a slice takes.
     """
     postgres.make_directory(place)
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
-    with postgres.Server(build, directory, {
-            **settings, **SETTINGS_OF_WAL, 'full_page_writes': 'on'}, place,
+    with postgres.Server(build, directory, {**settings, **SETTINGS}, place,
                          os.path.join(place, 'slices.log')) as server:
         server.wait_ready()
-        for _ in range(2):
+        for _ in range(WARM_UP):
             one(server, 'off', **load)
         yield server
 
@@ -78,15 +84,13 @@ def measure(builds, settings, base, place, load, left, keep):
     load has clients, threads and seconds of a slice.
     """
     with contextlib.ExitStack() as stack:
-        servers = {name: stack.enter_context(standing_by(
-            builds[name], settings, base, os.path.join(place, name), load))
-                   for name in dict.fromkeys(server for _, server, _ in CONFIGS)}
+        servers = {config: stack.enter_context(standing_by(
+            builds[name], settings, base, os.path.join(place, f'slices-{i}'), load))
+                   for i, (config, (name, _)) in enumerate(CONFIGS.items())}
         for number, take in left:
-            order = ORDERS[((number - 1) * TAKES + take - 1) % len(ORDERS)]
-            found = {name: one(servers[server], compression, **load)
-                     for name, server, compression in order}
-            keep([{'part': NAME, 'round': number, 'take': take, 'config': name, **found[name]}
-                  for name in NAMES])
+            keep([{'part': NAME, 'round': number, 'take': take, 'config': config,
+                   **one(servers[config], CONFIGS[config][1], **load)}
+                  for config in ORDERS[take - 1]])
 
 
 def whole_takes(runs):
@@ -95,37 +99,34 @@ def whole_takes(runs):
     for run in runs:
         if run['part'] == NAME:
             takes.setdefault((run['round'], run['take']), {})[run['config']] = run
-    return [take for take in takes.values() if len(take) == len(NAMES)]
+    return [take for take in takes.values() if len(take) == len(CONFIGS)]
 
 
 def ratios(runs):
-    """{'measure config/stock': (median, least, greatest)} of the ratios of takes."""
-    first, *others = NAMES
+    """{'measure config/config': (median, least, greatest)} of the ratios within takes."""
     found = {}
-    for name, value in itertools.product(others, MEASURES):
-        each = [take[name][value] / take[first][value] for take in whole_takes(runs)]
+    for (ours, theirs), name in itertools.product(COMPARED, MEASURES):
+        each = [take[ours][name] / take[theirs][name] for take in whole_takes(runs)]
         if each:
-            found[f'{value} {name}/{first}'] = [round(ratio, 4) for ratio in (
+            found[f'{name} {ours}/{theirs}'] = [round(ratio, 4) for ratio in (
                 statistics.median(each), min(each), max(each))]
     return found
 
 
 def markdown(result):
-    """Lines of the report: medians of slices, and of the ratios of takes; none without."""
+    """Lines of the report: medians of slices, and of the ratios within takes; or none."""
     if not result['ratios']:
         return []
     middle, found = result['medians'][NAME], result['ratios']
-    titles = {'tps': 'tps', 'cpu_us_per_transaction': 'CPU us/tx',
-              'wal_bytes_per_transaction': 'WAL bytes/tx'}
-    lines = [f'In slices, {len(whole_takes(result["runs"]))} takes: medians, and those of the '
-             'ratios within takes, with the least and the greatest.', '',
-             f'| full_page_writes on | {" | ".join(titles.values())} |', '|---' * 4 + '|']
-    for name in NAMES:
-        lines.append(f'| {name} | '
-                     + ' | '.join(f'{middle[name][value]:.0f}' for value in titles) + ' |')
-    first, *others = NAMES
-    for name in others:
-        cells = ['{:.3f} ({:.3f} to {:.3f})'.format(*found[f'{value} {name}/{first}'])
-                 for value in titles]
-        lines.append(f'| {name}/{first} | {" | ".join(cells)} |')
+    lines = [f'In slices of {result["slice_seconds"]} s, {len(whole_takes(result["runs"]))} takes '
+             'with full_page_writes on: medians, and those of the ratios within takes, with the '
+             'least and the greatest.', '',
+             '| | tps | CPU us/tx | WAL bytes/tx |', '|---' * 4 + '|']
+    for config in CONFIGS:
+        cells = [f'{middle[config][name]:.0f}' for name in MEASURES]
+        lines.append(f'| {config} | {" | ".join(cells)} |')
+    for ours, theirs in COMPARED:
+        cells = ['{:.3f} ({:.3f} to {:.3f})'.format(*found[f'{name} {ours}/{theirs}'])
+                 for name in MEASURES]
+        lines.append(f'| {ours} / {theirs} | {" | ".join(cells)} |')
     return [*lines, '']

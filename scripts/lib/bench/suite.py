@@ -96,11 +96,15 @@ class Suite:
 
 # ---------- going on with what was begun ----------
 
-def programs(builds, daemon):
-    """Checksums of the programs that are measured: a result is of these alone."""
-    libraries = postgres.run([builds['patched'].program('pg_config'), '--pkglibdir']).strip()
-    paths = {'redoahead': daemon, 'extension': os.path.join(libraries, 'redoahead.so'),
-             **{name: build.program('postgres') for name, build in builds.items()}}
+def programs(builds, daemon=None):
+    """Checksums of the programs that are measured: a result is of these alone.
+
+    The extension is among them where there is a daemon.
+    """
+    paths = {name: build.program('postgres') for name, build in builds.items()}
+    if daemon:
+        libraries = postgres.run([builds['patched'].program('pg_config'), '--pkglibdir']).strip()
+        paths.update(redoahead=daemon, extension=os.path.join(libraries, 'redoahead.so'))
     found = {}
     for name, path in paths.items():
         with open(path, 'rb') as file:

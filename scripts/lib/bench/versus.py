@@ -9,6 +9,9 @@ MEASURES = (
     ('vacuum_seconds', 'VACUUM s', '{:.3f}'),
     ('vacuum_cpu_seconds', 'its CPU', '{:.3f}'),
     ('tps', 'tps', '{:.0f}'),
+    ('cpu_us_per_transaction', 'CPU us/tx', '{:.0f}'),
+    ('wal_bytes_per_transaction', 'WAL bytes/tx', '{:.0f}'),
+    ('replay_seconds', 'replay s', '{:.2f}'),
     ('disk_bytes', 'bytes on disk', '{:.0f}'),
 )
 
@@ -22,6 +25,7 @@ COMMON = (
     ('cpu_model', 'CPU'),
     ('postgresql', 'PostgreSQL version'),
     ('settings', 'settings'),
+    ('slices', 'slices of S1'),
 )
 
 
