@@ -184,6 +184,14 @@ class Server(Process):
         else:
             self.end(signal.SIGQUIT)
 
+    def prewarm(self, name):
+        """Read a table, or those whose names begin so, and its indexes into shared buffers."""
+        self.sql('CREATE EXTENSION IF NOT EXISTS pg_prewarm')
+        self.sql("SELECT sum(pg_prewarm(relation, 'buffer', fork)) FROM (SELECT oid::regclass AS "
+                 f"relation FROM pg_class WHERE relname ~ '^{name}(_|$)') relations, "
+                 "unnest(ARRAY['main', 'fsm', 'vm']) fork "
+                 'WHERE pg_relation_size(relation, fork) > 0')
+
     def messages(self):
         """New log lines as (pid, severity, text); raises if the server failed.
 

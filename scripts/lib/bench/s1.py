@@ -1,7 +1,7 @@
 """Scenario S1: compressed full-page images under pgbench, as measured in 2013.
 
-pgbench -c 32 -j 4 -M prepared for a while over a cluster of some gigabytes, with
-a checkpoint every half a minute, with full-page images as they are, compressed,
+pgbench -c 32 -j 4 -M prepared for a while over a table in shared buffers, with a
+checkpoint every half a minute, with full-page images as they are, compressed,
 and without: how many transactions a second, how much CPU time of the server and
 how much WAL for each, and how long that takes to be replayed from a cold cache by
 the server that wrote it, over a copy made before the load.  Configurations take
@@ -108,6 +108,7 @@ def load(build, config, directory, place, of):
     with postgres.Server(build, directory, {**LOAD, **config.settings}, place,
                          os.path.join(place, 'load.log')) as server:
         server.wait_ready()
+        server.prewarm('pgbench')
         # What recovery of the copy has changed is written, and images begin anew.
         server.sql('CHECKPOINT')
         start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]

@@ -27,7 +27,7 @@ COMPARED = (('patched', 'stock'), ('patched lz4:transform', 'stock'),
             ('patched lz4:transform', 'patched'))
 ORDERS = tuple(itertools.permutations(CONFIGS))
 TAKES = len(ORDERS)             # in a round
-WARM_UP = 4                     # slices before the first take
+WARM_UP = 2                     # slices before the first take
 MEASURES = ('tps', 'cpu_us_per_transaction', 'wal_bytes_per_transaction')
 # Huge pages might do for some of the servers only.
 SETTINGS = {'wal_keep_size': '0', 'max_wal_size': '4GB', 'checkpoint_timeout': '1d',
@@ -63,16 +63,18 @@ def one(server, compression, clients, threads, seconds):
 
 @contextlib.contextmanager
 def standing_by(build, settings, base, place, load):
-    """A server on a copy of the base that has done some slices already.
+    """A server on a copy of the base, all in shared buffers, that has done slices already.
 
-    So much of the table is in memory, and WAL has as many segments as a slice takes.
+    So WAL has as many segments as a slice takes.
     """
     postgres.make_directory(place)
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
+    os.sync()
     with postgres.Server(build, directory, {**settings, **SETTINGS}, place,
                          os.path.join(place, 'slices.log')) as server:
         server.wait_ready()
+        server.prewarm('pgbench')
         for _ in range(WARM_UP):
             one(server, 'off', **load)
         yield server

@@ -15,10 +15,6 @@ CATALOGS = 16                   # blocks of catalogs that VACUUM may have to rea
 # Nothing of VACUUM waits for a disk: not for fsync, nor for room for its WAL.
 SETTINGS = {**recovery.RECOVERING, 'wal_init_zero': 'off', 'vacuum_buffer_usage_limit': '0'}
 
-LOAD = ("SELECT sum(pg_prewarm(relation, 'buffer', fork)) FROM (SELECT oid::regclass AS relation "
-        f"FROM pg_class WHERE relname ~ '^{TABLE}(_|$)') relations, "
-        "unnest(ARRAY['main', 'fsm', 'vm']) fork "
-        'WHERE pg_relation_size(relation, fork) > 0')
 # What the backend has used so far: CPU time in ns, and the time in s.
 USED = ("SELECT 'used', split_part(pg_read_file('/proc/' || pg_backend_pid() || '/schedstat'), "
         "' ', 1), extract(epoch FROM clock_timestamp())")
@@ -55,10 +51,10 @@ def run_once(build, image, settings, place):
     with postgres.Server(build, directory, settings, place,
                          os.path.join(place, 'server.log')) as server:
         server.wait_ready()
-        server.sql('CREATE EXTENSION pg_prewarm')
+        server.prewarm(TABLE)
         text = postgres.run([
             build.program('psql'), '-X', '-At', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-h', place,
-            *(word for statement in (LOAD, USED, f'VACUUM (VERBOSE, PARALLEL 0) {TABLE}', USED)
+            *(word for statement in (USED, f'VACUUM (VERBOSE, PARALLEL 0) {TABLE}', USED)
               for word in ('-c', statement))])
         server.stop('immediate')
     postgres.remove_tree(directory)
