@@ -215,17 +215,25 @@ def medians(runs):
 
 
 def markdown(result):
-    """The report: the table of 2013, on today's PostgreSQL."""
+    """The report: the table of 2013, on today's PostgreSQL, and that of slices."""
     lines = [f'## S1 on {result["device_name"]}, size {result["size"]}', '',
              f'{result["device"]}; {result["cpus"]} × {result["cpu_model"]}, {result["kernel"]}; '
              f'PostgreSQL {result["postgresql"]["stock"]}; commit {result["commit"]}; '
              f'{result["date"]}. pgbench -c {CLIENTS} -j {THREADS} -M prepared, scale '
-             f'{result["scale"]}, {result["seconds"]} s, a checkpoint every '
-             f'{LOAD["checkpoint_timeout"]}; medians of {result["rounds"]} rounds.', '',
+             f'{result["scale"]}.', '']
+    if 'load' in result['medians']:
+        lines += load_markdown(result)
+    return '\n'.join(lines + s1_slices.markdown(result))
+
+
+def load_markdown(result):
+    """Lines of the report: medians of loads and their replay, beside those of 2013."""
+    lines = [f'Loads of {result["seconds"]} s, a checkpoint every {LOAD["checkpoint_timeout"]}; '
+             f'medians of {result["rounds"]} rounds.', '',
              '| full_page_writes | server | tps | CPU us/tx | WAL MB | WAL bytes/tx | replay s '
              '| replay tx/s | startup CPU s |', '|' + '---|' * 9]
     configs = {config.name: config for config in CONFIGS}
-    for name, row in result['medians'].get('load', {}).items():
+    for name, row in result['medians']['load'].items():
         config = configs[name]
         what = config.images if config.compression == 'off' else f'on, {config.compression}'
         lines.append(f'| {what} | {config.build} | {row["tps"]:.0f} '
@@ -235,7 +243,5 @@ def markdown(result):
                      f'| {row["replay_cpu_seconds"]:.1f} |')
     lines += [f'| *{images} (2013)* | | {tps} | | {size} | | {seconds} | {rate} | |'
               for images, tps, size, seconds, rate in IN_2013]
-    lines += ['', 'Replay is the time of redo of all that WAL, from a cold cache, over a copy made '
-              'before the load. In 2013: scale 100, 900 s, a checkpoint every 5 minutes.', '']
-    lines += s1_slices.markdown(result)
-    return '\n'.join(lines)
+    return [*lines, '', 'Replay is the time of redo of all that WAL, from a cold cache, over a copy '
+            'made before the load. In 2013: scale 100, 900 s, a checkpoint every 5 minutes.', '']
