@@ -77,7 +77,7 @@ attach__state(void)
 uint32
 attach__pid(void)
 {
-	return state >= REDOAHEAD_ATTACHED ? daemon_pid : 0;
+	return state >= REDOAHEAD_CONNECTED ? daemon_pid : 0;
 }
 
 /* Compose a reason in static memory: there may be one every second for days. */
@@ -114,23 +114,23 @@ release(void)
 static void
 detach(const char *why)
 {
-	bool		was_attached = (state == REDOAHEAD_ATTACHED);
+	bool		was_attached = (state == REDOAHEAD_CONNECTED);
 
 	if (was_attached)
-		redoahead_counters.lost++;
+		redoahead_counters.disconnects++;
 
 	release();
-	if (state >= REDOAHEAD_ATTACHED)
+	if (state >= REDOAHEAD_CONNECTED)
 		ereport(LOG,
-				(errmsg("redoahead: lost the daemon (PID %u): %s; using built-in prefetching",
+				(errmsg("redoahead: lost connection to daemon (PID %u): %s; using built-in prefetching",
 						daemon_pid, why)));
 	else if (strcmp(reported, why) != 0)
 		ereport(LOG,
-				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one appears",
+				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one is available",
 						redoahead_socket, why)));
 	if (why != reported)
 		strlcpy(reported, why, sizeof(reported));
-	state = REDOAHEAD_DETACHED;
+	state = REDOAHEAD_DISCONNECTED;
 	deadline = now_ms() + RETRY_INTERVAL_MS;
 
 	if (was_attached)
@@ -269,12 +269,12 @@ try_connect(void)
 	if (wake_fd < 0 || !send_hello(ring_fd))
 	{
 		close(ring_fd);
-		detach(explain("could not greet it: %s", strerror(errno)));
+		detach(explain("could not send the handshake: %s", strerror(errno)));
 		return;
 	}
 	close(ring_fd);
 
-	state = REDOAHEAD_GREETING;
+	state = REDOAHEAD_CONNECTING;
 	deadline = now_ms() + GREETING_TIMEOUT_MS;
 }
 
@@ -311,18 +311,18 @@ read_reply(uint64 now)
 
 		lookahead__look_at_memory();
 		window = lookahead__window();
-		state = REDOAHEAD_ATTACHED;
+		state = REDOAHEAD_CONNECTED;
 		daemon_pid = reply.pid;
 		last_heartbeat = 0;
 		suspect_since = 0;
 		reported[0] = '\0';
-		redoahead_counters.attached++;
+		redoahead_counters.connects++;
 		ereport(LOG,
-				(errmsg("redoahead: attached to the daemon (PID %u), looking %d block references ahead",
+				(errmsg("redoahead: connected to daemon (PID %u), looking ahead %d block references",
 						daemon_pid, window),
-				 window < redoahead_window ?
-				 errdetail("redoahead.window is %d, for which the server's memory cgroup, or the machine, has too little memory.",
-						   redoahead_window) : 0));
+				 window < redoahead_lookahead ?
+				 errdetail("redoahead.lookahead is %d, for which the server's memory cgroup, or the machine, has too little memory.",
+						   redoahead_lookahead) : 0));
 		redoahead__attached();
 	}
 }
@@ -346,7 +346,7 @@ watch(uint64 now)
 	}
 	if (!emit__refresh_tail(e))
 	{
-		detach("its position in the ring cannot be");
+		detach("invalid ring tail");
 		return;
 	}
 
@@ -356,21 +356,21 @@ watch(uint64 now)
 		suspect_since = 0;
 		if (state == REDOAHEAD_STALLED)
 		{
-			state = REDOAHEAD_ATTACHED;
+			state = REDOAHEAD_CONNECTED;
 			ereport(LOG,
-					(errmsg("redoahead: the daemon (PID %u) moves again",
+					(errmsg("redoahead: daemon (PID %u) is responding again",
 							daemon_pid)));
 			redoahead__attached();
 		}
 	}
 	else if (suspect_since == 0)
 		suspect_since = now;
-	else if (state == REDOAHEAD_ATTACHED && now - suspect_since > STALL_TIMEOUT_MS)
+	else if (state == REDOAHEAD_CONNECTED && now - suspect_since > STALL_TIMEOUT_MS)
 	{
 		state = REDOAHEAD_STALLED;
-		redoahead_counters.lost++;
+		redoahead_counters.disconnects++;
 		ereport(LOG,
-				(errmsg("redoahead: the daemon (PID %u) has not moved for %d ms; using built-in prefetching until it does",
+				(errmsg("redoahead: daemon (PID %u) has not responded for %d ms; using built-in prefetching until it does",
 						daemon_pid, STALL_TIMEOUT_MS)));
 		redoahead__lost();
 	}
@@ -380,7 +380,7 @@ watch(uint64 now)
 static void
 reconnect(void)
 {
-	bool		was_attached = (state == REDOAHEAD_ATTACHED);
+	bool		was_attached = (state == REDOAHEAD_CONNECTED);
 
 	reconnect_wanted = false;
 	release();
@@ -401,7 +401,7 @@ attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	uint64		now = now_ms();
 
 	/* While greeted, the answer is worth an extra look. */
-	if (now < next_look && state != REDOAHEAD_GREETING)
+	if (now < next_look && state != REDOAHEAD_CONNECTING)
 		return;
 	next_look = now + WATCH_INTERVAL_MS;
 
@@ -411,14 +411,14 @@ attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	switch (state)
 	{
 		case REDOAHEAD_OFF:
-		case REDOAHEAD_DETACHED:
+		case REDOAHEAD_DISCONNECTED:
 			if (redoahead_socket[0] != '\0' && InRecovery && now >= deadline)
 				try_connect();
 			break;
-		case REDOAHEAD_GREETING:
+		case REDOAHEAD_CONNECTING:
 			read_reply(now);
 			break;
-		case REDOAHEAD_ATTACHED:
+		case REDOAHEAD_CONNECTED:
 		case REDOAHEAD_STALLED:
 			watch(now);
 			break;
@@ -450,7 +450,7 @@ attach__wake(void)
 void
 attach__distrust(void)
 {
-	detach("its position in the ring cannot be");
+	detach("invalid ring tail");
 }
 
 /*

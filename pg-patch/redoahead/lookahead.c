@@ -87,7 +87,7 @@ lookahead__look_at_memory(void)
 int
 lookahead__window(void)
 {
-	return Min(lookahead.share / BYTES_PER_REF, (uint64) redoahead_window);
+	return Min(lookahead.share / BYTES_PER_REF, (uint64) redoahead_lookahead);
 }
 
 /*
@@ -141,7 +141,7 @@ lookahead__fit(int window)
 		!seen__create(&lookahead.seen, Max(2 * window, Min(NBuffers, MAX_SEEN_BUFFERS))))
 	{
 		ereport(LOG,
-				(errmsg("redoahead: not enough memory for redoahead.window = %d; using built-in prefetching",
+				(errmsg("redoahead: not enough memory for redoahead.lookahead = %d; using built-in prefetching",
 						window)));
 		if (queues)
 			pfree(queues);
@@ -183,7 +183,7 @@ static uint64
 loads_of(uint64 refs)
 {
 	uint64		offered = redoahead_counters.offered - recent_offered;
-	uint64		loads = redoahead_counters.emitted + redoahead_counters.not_read - recent_loads;
+	uint64		loads = redoahead_counters.emitted + redoahead_counters.skip_other - recent_loads;
 
 	if (offered > RECENT_REFS)
 	{

@@ -100,7 +100,7 @@ forget(void)
 static XLogPrefetchSinkResult
 not_read(const DecodedBkpBlock *block)
 {
-	redoahead_counters.not_read++;
+	redoahead_counters.skip_other++;
 	if (block->has_image)
 		return XLOG_PREFETCH_SINK_IMAGE;
 	return block->flags & BKPBLOCK_WILL_INIT ? XLOG_PREFETCH_SINK_INIT : XLOG_PREFETCH_SINK_NEW;
@@ -117,7 +117,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	XLogPrefetchSinkResult result;
 	SeenSlot   *slot;
 	PendingRef	ref;
-	bool		attached = attach__state() == REDOAHEAD_ATTACHED;
+	bool		attached = attach__state() == REDOAHEAD_CONNECTED;
 	bool		found;
 	bool		doubtful = false;
 
@@ -143,7 +143,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	{
 		/* An earlier record, not replayed yet, brings it in. */
 		block->prefetch_buffer = slot->buffer;
-		redoahead_counters.repeat++;
+		redoahead_counters.skip_rep++;
 		result = XLOG_PREFETCH_SINK_REPEAT;
 	}
 	else if (block->apply_image || (block->flags & BKPBLOCK_WILL_INIT))
@@ -157,7 +157,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	else if (found && lookahead__comes(slot))
 	{
 		/* The same, but by then it may have left again. */
-		redoahead_counters.repeat++;
+		redoahead_counters.skip_rep++;
 		result = XLOG_PREFETCH_SINK_REPEAT;
 		slot->lsn = record->lsn;
 		doubtful = true;
@@ -226,7 +226,7 @@ sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 	lookahead.window = 0;
 
 	/* With direct I/O, the page cache is the wrong place. */
-	if (attach__state() != REDOAHEAD_ATTACHED ||
+	if (attach__state() != REDOAHEAD_CONNECTED ||
 		(io_direct_flags & IO_DIRECT_DATA) != 0)
 		return false;
 	if (!lookahead__fit(lookahead__window()))

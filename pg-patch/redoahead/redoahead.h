@@ -28,9 +28,9 @@
 typedef enum RedoaheadState
 {
 	REDOAHEAD_OFF,				/* redoahead.socket is empty, or not tried yet */
-	REDOAHEAD_DETACHED,			/* no daemon; trying again once a second */
-	REDOAHEAD_GREETING,			/* connected, waiting for its reply */
-	REDOAHEAD_ATTACHED,			/* the daemon takes references */
+	REDOAHEAD_DISCONNECTED,		/* no daemon; trying again once a second */
+	REDOAHEAD_CONNECTING,			/* connected, waiting for its reply */
+	REDOAHEAD_CONNECTED,			/* the daemon takes references */
 	REDOAHEAD_STALLED,			/* attached, but it does not move; waiting */
 } RedoaheadState;
 
@@ -41,13 +41,13 @@ typedef struct RedoaheadCounters
 	uint64		emitted;		/* references emitted, implied ones included */
 	uint64		implied;		/* of those, references that no record names */
 	uint64		hit;			/* found in shared buffers */
-	uint64		repeat;			/* taken care of by an earlier reference */
-	uint64		not_read;		/* full-page image, will be initialized, filtered */
+	uint64		skip_rep;		/* taken care of by an earlier reference */
+	uint64		skip_other;		/* full-page image, will be initialized, filtered */
 	uint64		dropped;		/* not emitted: the ring was full */
 	uint64		buffers_found;	/* redo told where the buffer is, at replay */
 	uint64		wakeups;		/* times the daemon had to be woken */
-	uint64		attached;		/* times a daemon was attached */
-	uint64		lost;			/* times it went away or stalled */
+	uint64		connects;		/* times a daemon was attached */
+	uint64		disconnects;	/* times it went away or stalled */
 } RedoaheadCounters;
 
 extern RedoaheadCounters redoahead_counters;
@@ -58,7 +58,7 @@ extern Emitter redoahead_emitter;
 /* settings.c */
 extern void settings__init(void);
 extern char *redoahead_socket;
-extern int	redoahead_window;
+extern int	redoahead_lookahead;
 extern int	redoahead_ring_size;
 extern int	redoahead_decode_buffer_size;
 

@@ -11,7 +11,7 @@
 #include "redoahead.h"
 
 char	   *redoahead_socket;	/* path, relative to the data directory */
-int			redoahead_window;	/* block references to look ahead */
+int			redoahead_lookahead;	/* block references to look ahead */
 int			redoahead_ring_size;	/* references */
 int			redoahead_decode_buffer_size;	/* kB */
 
@@ -20,7 +20,7 @@ int			redoahead_decode_buffer_size;	/* kB */
 static void
 assign_window(int newval, void *extra)
 {
-	if (AmStartupProcess() && newval != redoahead_window)
+	if (AmStartupProcess() && newval != redoahead_lookahead)
 		XLogPrefetchReconfigure();
 }
 
@@ -58,10 +58,10 @@ settings__init(void)
 							   REDOAHEAD_DEFAULT_SOCKET,
 							   PGC_SIGHUP, 0,
 							   NULL, assign_socket, NULL);
-	DefineCustomIntVariable("redoahead.window",
+	DefineCustomIntVariable("redoahead.lookahead",
 							"Block references to look ahead in the WAL at most.",
 							NULL,
-							&redoahead_window,
+							&redoahead_lookahead,
 							65536, 64, 1024 * 1024,
 							PGC_SIGHUP, 0,
 							NULL, assign_window, NULL);

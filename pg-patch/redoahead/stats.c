@@ -54,9 +54,9 @@ static shmem_startup_hook_type prev_shmem_startup_hook;
 
 static const char *const state_names[] = {
 	[REDOAHEAD_OFF] = "off",
-	[REDOAHEAD_DETACHED] = "detached",
-	[REDOAHEAD_GREETING] = "greeting",
-	[REDOAHEAD_ATTACHED] = "attached",
+	[REDOAHEAD_DISCONNECTED] = "disconnected",
+	[REDOAHEAD_CONNECTING] = "connecting",
+	[REDOAHEAD_CONNECTED] = "connected",
 	[REDOAHEAD_STALLED] = "stalled",
 };
 
@@ -211,14 +211,14 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(c.emitted);
 	values[n++] = Int64GetDatum(c.implied);
 	values[n++] = Int64GetDatum(c.hit);
-	values[n++] = Int64GetDatum(c.repeat);
-	values[n++] = Int64GetDatum(c.not_read);
+	values[n++] = Int64GetDatum(c.skip_rep);
+	values[n++] = Int64GetDatum(c.skip_other);
 	values[n++] = Int64GetDatum(c.dropped);
 	values[n++] = Int64GetDatum(c.buffers_found);
 	values[n++] = Int64GetDatum(c.wakeups);
-	values[n++] = Int64GetDatum(c.attached);
-	values[n++] = Int64GetDatum(c.lost);
-	values[n++] = Int32GetDatum(window > 0 ? window : redoahead_window);
+	values[n++] = Int64GetDatum(c.connects);
+	values[n++] = Int64GetDatum(c.disconnects);
+	values[n++] = Int32GetDatum(window > 0 ? window : redoahead_lookahead);
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.taken));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_read));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_failed));

@@ -193,7 +193,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	assert sorted(run['config'] for run in redo) == ['patched', 'pg13', 'redoahead', 'stock'], redo
 	assert sorted(run['config'] for run in vacuum) == sorted(['patched', 'pg13', 'stock'] * 5)
 	for run in redo:
-	    assert run['attached'] == (run['config'] == 'redoahead'), run
+	    assert run['connected'] == (run['config'] == 'redoahead'), run
 	    assert run['cache'].startswith('warm') and run['blocks_read'] > 300, run
 	    assert run['startup_cpu_seconds'] > 0 and run['updates_per_second'] > 0, run
 	assert len({run['redo_done_lsn'] for run in redo}) == 1, redo
@@ -399,7 +399,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	    model = run['disk_model']
 	    assert model['disks'] == 8 and model['phase'] == 'run', model
 	    assert model['healthy'] in (True, False) and len(model['disk']) == 8, model
-	assert result['runs'][2]['attached'] and result['runs'][2]['daemon_cpu_seconds'] is not None
+	assert result['runs'][2]['connected'] and result['runs'][2]['daemon_cpu_seconds'] is not None
 	ratios = result['ratios']['spindles']['off']
 	for name in ('off/redoahead', 'default/redoahead', 'best/redoahead'):
 	    assert ratios[name] > 0, ratios
@@ -465,7 +465,7 @@ for run in json.load(open(sys.argv[1]))["runs"]:
 	assert memory['limit_bytes'] == 128 << 20, memory
 	# shared_buffers and what was read into the page cache
 	assert memory['peak_bytes'] is None or 30 << 20 < memory['peak_bytes'] <= 128 << 20, memory
-	assert run['attached'] and run['coverage'] > 0, run
+	assert run['connected'] and run['coverage'] > 0, run
 	EOF
 	nothing_left
 }

@@ -35,7 +35,7 @@ load lib/scripts
 	from bench import probes
 
 	found = probes.limits(os.environ['WORK'] + '/timeline')
-	assert found == {'depth': 128, 'window': 4096, 'blocks_per_second': 1000}, found
+	assert found == {'io_depth': 128, 'readahead_limit': 4096, 'blocks_per_second': 1000}, found
 
 	def run(config, seconds, rate):
 	    return {'config': config, 'redo_seconds': seconds,
@@ -232,7 +232,7 @@ load lib/scripts
 
 	result = json.load(open(sys.argv[1]))
 	assert [run['config'] for run in result['runs']] == ['off', 'redoahead', 'absent']
-	assert [run['attached'] for run in result['runs']] == [False, True, False]
+	assert [run['connected'] for run in result['runs']] == [False, True, False]
 	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'huge_pages_bytes', 'device', 'filesystem', 'commit',
 	             'date', 'postgresql', 'settings', 'cache', 'medians', 'ratios'):
 	    assert name in result, name
@@ -257,9 +257,9 @@ load lib/scripts
 	result = json.load(open(sys.argv[1]))
 	default, killed, stopped = result['runs']
 	assert 'accidents' not in default, default
-	assert killed['attached'] and killed['daemon'] is None, killed
+	assert killed['connected'] and killed['daemon'] is None, killed
 	assert killed['accidents'][0]['signal'] == 'SIGKILL', killed
-	assert stopped['attached'] and stopped['daemon']['blocks_read'] > 0, stopped
+	assert stopped['connected'] and stopped['daemon']['blocks_read'] > 0, stopped
 	assert stopped['accidents'][0]['signal'] == 'SIGSTOP', stopped
 	assert 'default/killed' in result['ratios']['pgbench-off'], result['ratios']
 	EOF

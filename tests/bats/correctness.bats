@@ -108,7 +108,7 @@ recover_here() {
 }
 
 check_both() {
-	log_is "$DATA" "${expected_log[@]:-$attached}"
+	log_is "$DATA" "${expected_log[@]:-$connected}"
 	daemon_has_read "$DATA" 500
 	same_data "$STOCK_DATA" "$DATA"
 	is_sound "$DATA"
@@ -183,7 +183,7 @@ amcheck() {					# DATA [OPTION...]
 	touch "$DATA.archive/end"
 	recover_with "$PATCHED" "$DATA"
 	stop_daemon "$DATA"
-	expected_log=("$attached" "$attached" "$attached")
+	expected_log=("$connected" "$connected" "$connected")
 	check_both
 }
 
@@ -262,7 +262,7 @@ amcheck() {					# DATA [OPTION...]
 	for data in "$first" "$second"; do
 		DAEMON=${daemons[$data]}
 		stop_daemon "$data"
-		log_is "$data" "$attached"
+		log_is "$data" "$connected"
 		daemon_has_read "$data" 500
 		as_server_user "$PATCHED/bin/pg_checksums" --check -D "$data" >/dev/null
 	done

@@ -118,17 +118,17 @@ controller_tells() {		# DEVICE
 		blocks = [int(row['blocks_read']) for row in rows]
 		assert blocks == sorted(blocks) and 0 < blocks[-1] <= counters['blocks_read'], blocks
 		for row in rows:
-		    assert 8 <= int(row['depth']) <= 4096, row
-		    assert 64 <= int(row['window']) <= 1048576, row
+		    assert 8 <= int(row['io_depth']) <= 4096, row
+		    assert 64 <= int(row['readahead_limit']) <= 1048576, row
 		    # Some 64 pieces of WAL may be in flight, too, which are not ahead of redo.
-		    assert int(row['in_flight']) - 80 <= int(row['ahead']) <= int(row['window']) + int(row['depth']), row
-		assert 8 <= control['depth_blocks'] <= 4096 and control['window_blocks'] >= 64, control
+		    assert int(row['in_flight']) - 80 <= int(row['ahead']) <= int(row['readahead_limit']) + int(row['io_depth']), row
+		assert 8 <= control['io_depth'] <= 4096 and control['readahead_limit'] >= 64, control
 		assert control['changes'] >= len(control['last_changes']), control
 		times = [change['seconds'] for change in control['last_changes']]
 		assert times == sorted(times) and all(0 <= at <= counters['elapsed_seconds'] for at in times), times
 		for change in control['last_changes']:
 		    assert change['from_blocks'] != change['to_blocks'], change
-		    assert change['limit'] in ('depth', 'window') and change['reason'], change
+		    assert change['limit'] in ('io_depth', 'readahead_limit') and change['reason'], change
 	EOS
 }
 

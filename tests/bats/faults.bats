@@ -49,17 +49,17 @@ same_as_stock() {
 }
 
 no_daemon='^no daemon at "[^"]*": '
-meanwhile='; using built-in prefetching until one appears$'
-lost='^lost the daemon \(PID [0-9]+\): '
+meanwhile='; using built-in prefetching until one is available$'
+lost='^lost connection to daemon \(PID [0-9]+\): '
 instead='; using built-in prefetching$'
-stalled='^the daemon \(PID [0-9]+\) has not moved for [0-9]+ ms; using built-in prefetching until it does$'
-moves='^the daemon \(PID [0-9]+\) moves again$'
+stalled='^daemon \(PID [0-9]+\) has not responded for [0-9]+ ms; using built-in prefetching until it does$'
+moves='^daemon \(PID [0-9]+\) is responding again$'
 
 # Recover with a fake daemon, and expect these lines in the log, no others.  One
 # that was attached leaves for good when it is let go; any other stays.
 recover_with_fake() {		# MODE PATTERN...
 	local pattern connections=0
-	[ "$2" != "$attached" ] || connections=1
+	[ "$2" != "$connected" ] || connections=1
 	start_fake "$DATA" "$1" $connections
 	shift
 	begin_recovery
@@ -114,7 +114,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -126,7 +126,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	feed_until "$DATA" 'redoahead: attached'
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile" "$attached"
+	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile" "$connected"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -146,7 +146,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	done
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached" "${lost}it closed the connection$instead" "$attached"
+	log_is "$DATA" "$connected" "${lost}it closed the connection$instead" "$connected"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -158,7 +158,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	kill -KILL "$DAEMON"
 	finish_recovery
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
-	log_is "$DATA" "$attached" "${lost}it closed the connection$instead"
+	log_is "$DATA" "$connected" "${lost}it closed the connection$instead"
 	same_as_stock
 }
 
@@ -169,16 +169,16 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	kill -STOP "$DAEMON"
 	wait_until "the daemon to stop" is_stopped "$DAEMON"
 	local ten_seconds_on=$((SECONDS + 10))
-	feed_until "$DATA" 'redoahead: .*has not moved'
+	feed_until "$DATA" 'redoahead: .*has not responded'
 	# The server goes on replaying all the time.
 	for _ in 1 2 3 4; do feed "$DATA"; done
 	wait_until "ten seconds" eval "[ \$SECONDS -ge $ten_seconds_on ]"
 	feed "$DATA"
 	kill -CONT "$DAEMON"
-	feed_until "$DATA" 'redoahead: .*moves again'
+	feed_until "$DATA" 'redoahead: .*is responding again'
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached" "$stalled" "$moves"
+	log_is "$DATA" "$connected" "$stalled" "$moves"
 	same_as_stock
 }
 
@@ -187,11 +187,11 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	begin_recovery
 	feed_until "$DATA" 'redoahead: attached'
 	kill -STOP "$DAEMON"
-	feed_until "$DATA" 'redoahead: .*has not moved'
+	feed_until "$DATA" 'redoahead: .*has not responded'
 	finish_recovery
 	kill -CONT "$DAEMON"
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached" "$stalled"
+	log_is "$DATA" "$connected" "$stalled"
 	same_as_stock
 }
 
@@ -237,35 +237,35 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 }
 
 @test "a daemon that leaves after it was attached is missed" {
-	recover_with_fake leaves "$attached" "${lost}it closed the connection$instead"
+	recover_with_fake leaves "$connected" "${lost}it closed the connection$instead"
 }
 
 @test "a daemon that attaches and then does nothing is noticed by its heartbeat" {
-	recover_with_fake dead "$attached" "$stalled"
+	recover_with_fake dead "$connected" "$stalled"
 }
 
 @test "a daemon that breaks the silence is let go" {
-	recover_with_fake chatters "$attached" "${lost}it does not keep to the protocol$instead"
+	recover_with_fake chatters "$connected" "${lost}it does not keep to the protocol$instead"
 }
 
 @test "a tail beyond the head is not believed" {
-	recover_with_fake tail-beyond "$attached" "${lost}its position in the ring cannot be$instead"
+	recover_with_fake tail-beyond "$connected" "${lost}invalid ring tail$instead"
 }
 
 @test "a tail that goes backwards is not believed" {
-	recover_with_fake tail-backwards "$attached" "${lost}its position in the ring cannot be$instead"
+	recover_with_fake tail-backwards "$connected" "${lost}invalid ring tail$instead"
 }
 
 @test "the largest numbers in all of the daemon's fields do no harm" {
-	recover_with_fake huge "$attached" "${lost}its position in the ring cannot be$instead"
+	recover_with_fake huge "$connected" "${lost}invalid ring tail$instead"
 }
 
 @test "garbage over the whole ring, the server's fields included, does no harm" {
-	recover_with_fake scribbles "$attached" "${lost}its position in the ring cannot be$instead"
+	recover_with_fake scribbles "$connected" "${lost}invalid ring tail$instead"
 }
 
 @test "the ring cannot be truncated, extended or sealed under the server's feet" {
-	recover_with_fake truncates "$attached"
+	recover_with_fake truncates "$connected"
 	for what in shrink "shrink a little" grow "grow by allocating" seal; do
 		[ "$(fake_saw "$DATA" "$what")" = "Operation not permitted" ] ||
 			{ echo "$what: $(fake_saw "$DATA" "$what")"; false; }
@@ -276,23 +276,23 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 }
 
 @test "a ring whose memory is taken away page by page does no harm" {
-	recover_with_fake punches "$attached"
+	recover_with_fake punches "$connected"
 	[ "$(fake_saw "$DATA" "pages punched")" -gt 100 ]
 }
 
 @test "a daemon that always says it sleeps gets its wake-ups, and the server its recovery" {
-	recover_with_fake never-awake "$attached"
+	recover_with_fake never-awake "$connected"
 	[ "$(fake_saw "$DATA" wakeups)" -gt 10 ]
 	[ "$(fake_saw "$DATA" taken)" -gt 1000 ]
 }
 
 @test "a daemon that makes wake-ups block does not stop the server" {
-	recover_with_fake blocks-wakeups "$attached"
+	recover_with_fake blocks-wakeups "$connected"
 }
 
 @test "a full ring drops references, and the server does not wait for room" {
 	settings "$DATA" redoahead.ring_size=1024
-	recover_with_fake idle "$attached"
+	recover_with_fake idle "$connected"
 	[ "$(fake_saw "$DATA" dropped)" -gt 1000 ]
 }
 
@@ -316,7 +316,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	grep -q 'io_uring cannot be used: .*posix_fadvise' "$DATA.daemon.log"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -326,7 +326,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	daemon_has_read "$DATA" 1000
 	[ "$(daemon_count "$DATA" files_evicted)" -gt 0 ]
 	same_as_stock
@@ -340,14 +340,14 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	feed "$DATA"
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	same_as_stock
 }
 
 # ---------- settings ----------
 
 @test "the smallest window, ring and decode buffer work" {
-	settings "$DATA" redoahead.window=64 redoahead.ring_size=1024 redoahead.decode_buffer_size=512kB
+	settings "$DATA" redoahead.lookahead=64 redoahead.ring_size=1024 redoahead.decode_buffer_size=512kB
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
@@ -357,7 +357,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 }
 
 @test "the largest window, ring and decode buffer work" {
-	settings "$DATA" redoahead.window=1048576 redoahead.ring_size=1048576 redoahead.decode_buffer_size=1GB
+	settings "$DATA" redoahead.lookahead=1048576 redoahead.ring_size=1048576 redoahead.decode_buffer_size=1GB
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
@@ -371,14 +371,14 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	begin_recovery
 	feed_until "$DATA" 'redoahead: attached'
 	for window in 64 1048576 100 8192; do
-		settings "$DATA" redoahead.window=$window
+		settings "$DATA" redoahead.lookahead=$window
 		reload "$DATA"
-		feed_until "$DATA" "parameter \"redoahead.window\" changed to \"$window\""
+		feed_until "$DATA" "parameter \"redoahead.lookahead\" changed to \"$window\""
 		feed "$DATA"
 	done
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -390,7 +390,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	feed_until "$DATA" 'redoahead: attached'
 	settings "$DATA" redoahead.socket="$CASE/other"
 	reload "$DATA"
-	feed_until "$DATA" "redoahead: attached to the daemon \(PID $FAKE\)"
+	feed_until "$DATA" "redoahead: connected to daemon \(PID $FAKE\)"
 	settings "$DATA" redoahead.socket=
 	reload "$DATA"
 	feed_until "$DATA" 'parameter "redoahead.socket" changed to ""'
@@ -401,7 +401,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	finish_recovery
 	stop_daemon "$DATA"
 	stop_fake
-	log_is "$DATA" "$attached" "attached to the daemon \(PID $FAKE\)" "attached to the daemon \(PID $DAEMON\)"
+	log_is "$DATA" "$connected" "connected to daemon \(PID $FAKE\)" "connected to daemon \(PID $DAEMON\)"
 	[ "$(fake_saw "$DATA" taken)" -gt 0 ]
 	daemon_has_read "$DATA" 1000
 	same_as_stock

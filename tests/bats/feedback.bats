@@ -165,7 +165,7 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 	holds "$DATA" 's["feedback"] == "own" and r["blocks_read"] > 0'
 	same_bpf link "$links"
 	[ "$(grep -c 'the probes cannot be used any more' "$DATA.daemon.log")" -eq 1 ]
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	stop_daemon "$DATA"
 }
 
@@ -208,7 +208,7 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 	hold
 	wait_until 'the probes' test "$(bpf_ids link)" != "$links"
 	wait_until 'the end of the probes' same_bpf link "$links"
-	holds "$DATA" 's["attached"]'
+	holds "$DATA" 's["connected"]'
 	evict "$DATA"
 	feed_rest "$DATA"
 	stop_server "$DATA"
@@ -224,7 +224,7 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 		rm -rf "$DATA"*
 		copy_crashed
 		start_privileged "$DATA" --feedback=$feedback --start-depth=4 --start-window=64 \
-			--depth=32 --window=1024 --timeline "$DATA.timeline"
+			--io-depth=32 --readahead-limit=1024 --timeline "$DATA.timeline"
 		hold
 		# Until it has seen redo wait: each segment is new to the page cache.
 		until [ "$(stat "$DATA" 'any(c["reason"] == "late" for c in s["control"]["last_changes"])')" = True ]; do
@@ -232,7 +232,7 @@ has_left() { ! processes_in "$CASE" | xargs -r ps -o args= -p | grep -q '[r]edoa
 			feed "$DATA"
 		done
 		holds "$DATA" 's["control"]["last_changes"][0]["from_blocks"] in (4, 64)'
-		holds "$DATA" 's["control"]["depth_blocks"] <= 32 and s["control"]["window_blocks"] <= 1024'
+		holds "$DATA" 's["control"]["io_depth"] <= 32 and s["control"]["readahead_limit"] <= 1024'
 		feed_rest "$DATA"
 		stop_server "$DATA"
 		stop_daemon "$DATA"

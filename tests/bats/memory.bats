@@ -100,7 +100,7 @@ judge() {					# RESULT
 	run, limit = result['traced'], result['memory_limit_bytes']
 	pages = run['pages']
 	print(pages, run['memory'], run['daemon'])
-	assert run['attached'] and pages['events_lost'] == 0, run
+	assert run['connected'] and pages['events_lost'] == 0, run
 	# memory was short, and there was much to read
 	assert run['memory']['peak_bytes'] >= 0.9 * limit, run['memory']
 	assert run['blocks_read'] * 8192 >= 6 * limit, run
@@ -110,7 +110,7 @@ judge() {					# RESULT
 	# what redo had used was let go of, unless it was there before or dirty
 	assert run['daemon']['blocks_released'] >= 0.8 * run['daemon']['blocks_read'], run['daemon']
 	# and the daemon knew, and the server, whose memory is in the same cgroup
-	assert run['window_blocks'] * 8192 <= limit / 8, run['window_blocks']
+	assert run['readahead_limit'] * 8192 <= limit / 8, run['readahead_limit']
 	assert limit / 128 <= run['window_references'] * 256 <= limit / 32, run['window_references']
 	EOF
 }

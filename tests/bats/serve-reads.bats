@@ -6,7 +6,7 @@ load lib/daemon
 
 @test "blocks are read once each, joined, and counted" {
 	relation base/5/16384 2000
-	start -- --trace "$work/trace"
+	start -- --block-log "$work/trace"
 	produce --count 2000 --blocks 2000 --sequential
 	[ "$(field blocks_read)" = 2000 ]
 	wait_for sessions_ended 1
@@ -49,7 +49,7 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 @test "while redo stands still and no more may be read ahead, the daemon rests and listens" {
 	local before
 	relation base/5/16384 500
-	start -- --window 64
+	start -- --readahead-limit 64
 	mkfifo "$work/input"
 	"$tools/ring_producer" -D "$pgdata" --count 500 --blocks 500 --sequential --replay-lsn 1 \
 		--no-wait --hold <"$work/input" >"$work/out" 3>&- &
@@ -60,8 +60,8 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 	read -rt 1 <> <(:) || true
 	echo "CPU ticks: $(($(cpu_ticks) - before))"
 	[ $(($(cpu_ticks) - before)) -le 10 ]
-	[ "$(control_field window_blocks)" = 64 ]
-	[ "$(control_field depth_blocks)" -ge 1 ]
+	[ "$(control_field readahead_limit)" = 64 ]
+	[ "$(control_field io_depth)" -ge 1 ]
 	kill -KILL "$producer"
 	exec 7>&-
 	wait_for sessions_ended 1
@@ -78,7 +78,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 @test "what is evicted is read again when redo is near, and nothing else" {
 	local cached
 	relation base/5/16384 8000
-	start -- --depth 64
+	start -- --io-depth 64
 	mkfifo "$work/input"
 	"$tools/ring_producer" -D "$pgdata" --count 8000 --blocks 8000 --sequential --replay-lsn 1 \
 		--hold <"$work/input" >"$work/out" 3>&- &
@@ -104,13 +104,13 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	stop
 }
 
-@test "the window is never larger than --window" {
+@test "the window is never larger than --readahead-limit" {
 	relation base/5/16384 500
-	start -- --window 1 --depth 1
+	start -- --readahead-limit 1 --io-depth 1
 	produce --count 50 --blocks 50 --no-wait
 	wait_for sessions_ended 1
-	[ "$(control_field window_blocks)" = 1 ]
-	[ "$(control_field depth_blocks)" = 1 ]
+	[ "$(control_field readahead_limit)" = 1 ]
+	[ "$(control_field io_depth)" = 1 ]
 	[ "$(stat_field blocks_in_flight_max)" -le 1 ]
 }
 

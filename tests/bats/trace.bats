@@ -284,7 +284,7 @@ forced() {					# POINT=WAY,...
 	copy_crashed
 	feed_from_archive "$DATA"
 	# So that redo does not wait for WAL that it only wants to look at ahead of time.
-	settings "$DATA" redoahead.window=64 redoahead.decode_buffer_size=512kB wal_decode_buffer_size=64kB
+	settings "$DATA" redoahead.lookahead=64 redoahead.decode_buffer_size=512kB wal_decode_buffer_size=64kB
 	start_daemon "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
 	wait_until 'recovery' startup_pid "$DATA"
@@ -307,7 +307,7 @@ forced() {					# POINT=WAY,...
 	feed_rest "$DATA"
 	end_trace "$DATA"
 	holds "$DATA" 'r["outcome"] == "completed" and b["pending"] == 0'
-	log_is "$DATA" "$attached"
+	log_is "$DATA" "$connected"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 	# The result is that of a recovery that nobody looked at.

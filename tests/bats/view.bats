@@ -54,10 +54,10 @@ feed_until_view() {			# EXPRESSION
 @test "a hot standby shows the daemon, its progress and its counters, to anyone" {
 	start_daemon "$DATA"
 	begin_standby
-	feed_until_view "state = 'attached' and daemon_pid = $DAEMON and emitted > 1000"
-	feed_until_view "daemon_taken > 0 and daemon_blocks_read > 0 and daemon_cpu_seconds > 0"
-	view "replay_lsn <= decode_lsn and replay_lsn > '0/0' and window_size = current_setting('redoahead.window')::int"
-	view "attached = 1 and lost = 0 and dropped = 0 and daemon_depth > 0 and daemon_window > 0"
+	feed_until_view "state = 'connected' and daemon_pid = $DAEMON and emitted > 1000"
+	feed_until_view "daemon_refs_taken > 0 and daemon_blocks_read > 0 and daemon_cpu_seconds > 0"
+	view "replay_lsn <= decode_lsn and replay_lsn > '0/0' and lookahead = current_setting('redoahead.lookahead')::int"
+	view "connects = 1 and disconnects = 0 and dropped = 0 and daemon_io_depth > 0 and daemon_readahead_limit > 0"
 	[ "$(sql "$DATA" -U reader -c "select count(*) from pg_stat_redoahead")" = 1 ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
@@ -67,13 +67,13 @@ feed_until_view() {			# EXPRESSION
 	start_daemon "$DATA"
 	begin_standby
 	end_standby
-	view "state = 'off' and daemon_pid is null and attached = 1 and daemon_in_flight = 0 and daemon_depth = 0"
-	view "offered between 10000 and hit + repeat + not_read + dropped + emitted - implied"
-	view "daemon_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
+	view "state = 'off' and daemon_pid is null and connects = 1 and daemon_in_flight = 0 and daemon_io_depth = 0"
+	view "offered between 10000 and hit + skip_rep + skip_other + dropped + emitted - implied"
+	view "daemon_refs_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
 	# The server's own view tells the same, but for what came before the daemon.
 	[ "$(sql "$DATA" -c 'select p.prefetch between 1 and r.emitted - r.implied + 0.05 * offered
-			and abs(p.skip_rep - r.repeat) <= 0.05 * offered and abs(p.hit - r.hit) <= 0.05 * offered
-			and abs(p.skip_init + p.skip_fpw + p.skip_new - r.not_read) <= 0.05 * offered
+			and abs(p.skip_rep - r.skip_rep) <= 0.05 * offered and abs(p.hit - r.hit) <= 0.05 * offered
+			and abs(p.skip_init + p.skip_fpw + p.skip_new - r.skip_other) <= 0.05 * offered
 		from pg_stat_recovery_prefetch p, pg_stat_redoahead r')" = t ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
@@ -103,12 +103,12 @@ feed_until_view() {			# EXPRESSION
 	sql "$DATA" -c "update pgbench_accounts set abalance = 0 where aid % 2 = 0" -c "select pg_switch_wal()" >/dev/null
 	crash_server "$DATA"
 
-	settings "$DATA" 'redoahead.window=2100'
+	settings "$DATA" 'redoahead.lookahead=2100'
 	start_daemon "$DATA"
 	begin_standby
-	feed_until_view "window_size = 2048"
-	view "state = 'attached' and offered > 8 * 2100"
-	feed_until_view "window_size = 2100 and emitted > 1000"
+	feed_until_view "lookahead = 2048"
+	view "state = 'connected' and offered > 8 * 2100"
+	feed_until_view "lookahead = 2100 and emitted > 1000"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 }
@@ -135,7 +135,7 @@ feed_until_view() {			# EXPRESSION
 	settings "$DATA" shared_buffers=256MB huge_pages=off
 	start_daemon "$DATA"
 	begin_standby
-	feed_until_view "state = 'attached'"
+	feed_until_view "state = 'connected'"
 	wait_until "the worker" prefault_worker "$DATA"
 	end_standby
 	wait_until "the worker's end" eval '! prefault_worker "$DATA"'
@@ -147,7 +147,7 @@ feed_until_view() {			# EXPRESSION
 	settings "$DATA" shared_buffers=256MB huge_pages=off redoahead.prefault=0
 	start_daemon "$DATA"
 	begin_standby
-	feed_until_view "state = 'attached' and emitted > 1000"
+	feed_until_view "state = 'connected' and emitted > 1000"
 	[ -z "$(prefault_worker "$DATA")" ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
@@ -160,9 +160,9 @@ prefault_worker() {			# DATA
 @test "a daemon that is lost shows in the view" {
 	start_daemon "$DATA"
 	begin_standby
-	feed_until_view "state = 'attached'"
+	feed_until_view "state = 'connected'"
 	kill -KILL "$DAEMON"
-	feed_until_view "state = 'detached' and daemon_pid is null and lost = 1"
+	feed_until_view "state = 'disconnected' and daemon_pid is null and disconnects = 1"
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
 	stop_server "$DATA"
 }
@@ -171,15 +171,15 @@ prefault_worker() {			# DATA
 	FAKE=
 	start_fake "$DATA" dead
 	begin_standby
-	feed_until "$DATA" 'redoahead: .*has not moved'
-	feed_until_view "state = 'stalled' and daemon_pid = $FAKE and lost = 1"
+	feed_until "$DATA" 'redoahead: .*has not responded'
+	feed_until_view "state = 'stalled' and daemon_pid = $FAKE and disconnects = 1"
 	stop_server "$DATA"
 	stop_fake
 }
 
 @test "without a daemon the view says that there is none" {
 	begin_standby
-	feed_until_view "state = 'detached' and daemon_pid is null and attached = 0 and emitted = 0"
+	feed_until_view "state = 'disconnected' and daemon_pid is null and connects = 0 and emitted = 0"
 	stop_server "$DATA"
 }
 
@@ -204,24 +204,24 @@ prefault_worker() {			# DATA
 	start_server "$PATCHED" "$DATA"
 	run sql "$DATA" -c "select name, unit, context, min_val, max_val from pg_settings
 		where name in ('redoahead.decode_buffer_size', 'redoahead.prefault', 'redoahead.ring_size',
-			'redoahead.socket', 'redoahead.window')
+			'redoahead.socket', 'redoahead.lookahead')
 		order by name"
 	echo "$output"
 	[ "${lines[0]}" = "redoahead.decode_buffer_size|kB|sighup|512|1048576" ]
 	[ "${lines[1]}" = "redoahead.prefault|MB|sighup|0|1024" ]
 	[ "${lines[2]}" = "redoahead.ring_size||sighup|1024|1048576" ]
 	[ "${lines[3]}" = "redoahead.socket||sighup||" ]
-	[ "${lines[4]}" = "redoahead.window||sighup|64|1048576" ]
+	[ "${lines[4]}" = "redoahead.lookahead||sighup|64|1048576" ]
 	[ "$(sql "$DATA" -c "show redoahead.socket")" = pg_stat_tmp/redoahead.sock ]
 	# A reserved word in SQL, though not in postgresql.conf: hence the quotes.
-	run sql "$DATA" -c 'set redoahead."window" = 100'
+	run sql "$DATA" -c 'set redoahead.lookahead = 100'
 	[[ "$output" == *"cannot be changed now"* ]]
-	run sql "$DATA" -c 'alter system set redoahead."window" = 63'
+	run sql "$DATA" -c 'alter system set redoahead.lookahead = 63'
 	[[ "$output" == *"outside the valid range"* ]]
-	run sql "$DATA" -c "set redoahead.wnidow = 100"
+	run sql "$DATA" -c "set redoahead.lokahead = 100"
 	[[ "$output" == *"reserved prefix"* ]]
-	sql "$DATA" -c 'alter system set redoahead."window" = 100' -c "select pg_reload_conf()"
-	wait_until "the new window" view "window_size = 100"
+	sql "$DATA" -c 'alter system set redoahead.lookahead = 100' -c "select pg_reload_conf()"
+	wait_until "the new window" view "lookahead = 100"
 	stop_server "$DATA"
 }
 

@@ -192,7 +192,7 @@ finish_and_account(uint64_t offered)
 	fake.allowed = MAX_REQUESTS;
 	assert_int_equal(engine__end(engine), 0);
 	assert_int_equal(counters->refs_taken, offered);
-	assert_int_equal(counters->refs_duplicate + counters->blocks_read + counters->blocks_found +
+	assert_int_equal(counters->refs_duplicate + counters->blocks_read + counters->blocks_resident +
 					 counters->blocks_stale +
 					 counters->blocks_abandoned + counters__failed(counters) +
 					 counters__invalid(counters), offered);

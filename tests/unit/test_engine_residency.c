@@ -123,7 +123,7 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	for (unsigned n = 0; n < fake.count; n++)
 		assert_true(fake.gone[fake.asked[n].block]);
 	assert_int_equal(engine__counters(engine)->blocks_read, 50);
-	assert_int_equal(engine__counters(engine)->blocks_found, 150);
+	assert_int_equal(engine__counters(engine)->blocks_resident, 150);
 	finish_and_account(200);
 }
 
@@ -252,7 +252,7 @@ what_was_found_late_is_looked_for_again(void **state)
 	}
 	offer(3, 1900);				/* late, there, and redo is far away */
 	run_often(1, 100);
-	assert_int_equal(engine__counters(engine)->blocks_found, 1);
+	assert_int_equal(engine__counters(engine)->blocks_resident, 1);
 	for (uint32_t i = 0; i < 1024; i++)
 		fake.gone[2 * i] = false;
 	fake.gone[3] = true;

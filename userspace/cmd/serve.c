@@ -66,14 +66,14 @@ static const struct argp_option options[] = {
 	{"socket", OPTION_SOCKET, "PATH", 0,
 		"socket the server connects to, relative to the data directory (default: "
 	REDOAHEAD_DEFAULT_SOCKET ")", 0},
-	{"depth", OPTION_DEPTH, "BLOCKS", 0,
+	{"io-depth", OPTION_DEPTH, "BLOCKS", 0,
 	"never more blocks than this in flight, 1 to 4096 (default: 1024)", 0},
 	{"start-depth", OPTION_START_DEPTH, "BLOCKS", 0,
 	"blocks in flight at first, 1 to 4096 (default: 256)", 0},
-	{"window", OPTION_WINDOW, "BLOCKS", 0,
+	{"readahead-limit", OPTION_WINDOW, "BLOCKS", 0,
 	"never more blocks than this read ahead of redo, 1 to 1048576 (default: 65536)", 0},
 	{"start-window", OPTION_START_WINDOW, "BLOCKS", 0,
-	"blocks read ahead of redo at first, 1 to 1048576 (default: as many as --window)", 0},
+	"blocks read ahead of redo at first, 1 to 1048576 (default: as many as --readahead-limit)", 0},
 	{"files", OPTION_FILES, "FILES", 0,
 	"most data files kept open, fewer if the limit of the process is lower (default: 1000)", 0},
 	{"backend", OPTION_BACKEND, "NAME", 0,
@@ -81,7 +81,7 @@ static const struct argp_option options[] = {
 	{"feedback", OPTION_FEEDBACK, "WHEN", 0,
 		"let probes in the kernel tell what became of blocks: on, off, or auto for the first "
 	"seconds of a recovery, where that is possible (default: auto)", 0},
-	{"trace", OPTION_TRACE, "FILE", 0, "write a line for each block to FILE", 0},
+	{"block-log", OPTION_TRACE, "FILE", 0, "write a line for each block to FILE", 0},
 	{"stats", OPTION_STATS, "FILE", 0, "keep all counters in FILE, as JSON", 0},
 	{"timeline", OPTION_TIMELINE, "FILE", 0,
 	"write a line for each tenth of a second of a recovery to FILE", 0},
@@ -100,13 +100,13 @@ parse_option(int key, char *value, struct argp_state *state)
 			arguments->socket = value;
 			break;
 		case OPTION_DEPTH:
-			arguments->depth = (unsigned) options__number(state, "depth", value, 1, MAX_DEPTH);
+			arguments->depth = (unsigned) options__number(state, "io-depth", value, 1, MAX_DEPTH);
 			break;
 		case OPTION_START_DEPTH:
 			arguments->start_depth = (unsigned) options__number(state, "start-depth", value, 1, MAX_DEPTH);
 			break;
 		case OPTION_WINDOW:
-			arguments->window = (unsigned) options__number(state, "window", value, 1, MAX_WINDOW);
+			arguments->window = (unsigned) options__number(state, "readahead-limit", value, 1, MAX_WINDOW);
 			break;
 		case OPTION_START_WINDOW:
 			arguments->start_window = (unsigned) options__number(state, "start-window", value, 1,
@@ -218,7 +218,7 @@ make_engine(struct engine **engine, struct engine_options *engine_options,
 	engine_options->sink = &sink_fadvise;
 	err = engine__create(engine, engine_options);
 	if (err < 0)
-		log_error("cannot start: %s; lower --depth, --window or --files", strerror(-err));
+		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files", strerror(-err));
 	return err;
 }
 

@@ -174,7 +174,7 @@ serve_round(struct serve *serve)
 
 		if (n < 0)
 		{
-			log_warning("the server wrote an impossible index into the ring; its recovery is no longer served; report a bug");
+			log_warning("invalid ring head written by the server; its recovery is no longer served; report a bug");
 			return n;
 		}
 		if (n == 0)

@@ -84,7 +84,7 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);
 	feedback__begin(serve->config->feedback, offer->peer);
-	log_info("recovery attached: server %u, ring of %" PRIu64 " references",
+	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 offer->hello.server_version, serve->ring.capacity);
 	serve__write_stats(serve);
 }

@@ -426,7 +426,7 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 			engine->reader.counters.refs_invalid[reason]++;
 		else if (refs[i].lsn < engine->newest_lsn)
 		{
-			engine->reader.counters.refs_late++;
+			engine->reader.counters.refs_out_of_order++;
 			engine->recent_late++;
 			pool__add(&engine->late, &key, block, refs[i].lsn);
 		}

@@ -221,7 +221,7 @@ reader__release(struct reader *reader, const struct pool_run *run)
 void
 reader__found(struct reader *reader, const struct pool_run *run)
 {
-	reader->counters.blocks_found += run->blocks;
+	reader->counters.blocks_resident += run->blocks;
 	reader__trace(reader, run, 0, run->blocks, "found", 0);
 }
 

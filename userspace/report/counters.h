@@ -49,7 +49,7 @@ struct counters
 {
 	uint64_t	refs_taken;		/* references taken from the ring */
 	uint64_t	refs_implied;	/* of those, implied but not named by the WAL */
-	uint64_t	refs_late;		/* references that came after those of later records */
+	uint64_t	refs_out_of_order;		/* references that came after those of later records */
 	uint64_t	refs_duplicate; /* same block twice in one sweep */
 	uint64_t	refs_invalid[INVALID_REASON_COUNT]; /* refused, by reason */
 	uint64_t	sweeps;			/* times that waiting blocks were put in order */
@@ -59,7 +59,7 @@ struct counters
 	uint64_t	blocks_requested;	/* blocks in all requests issued */
 	uint64_t	blocks_read;	/* blocks brought into the page cache */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not brought in, by reason */
-	uint64_t	blocks_found;	/* blocks that were there, and not asked for, where memory is short */
+	uint64_t	blocks_resident;	/* blocks that were there, and not asked for, where memory is short */
 	uint64_t	blocks_rechecked;	/* blocks looked for once more when redo was near */
 	uint64_t	blocks_reread;	/* of those, gone and read again; not in blocks_read */
 	uint64_t	blocks_released;	/* let go of when redo had come to them, where memory is short */

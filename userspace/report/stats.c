@@ -23,7 +23,7 @@ static const struct
 }			plain_counters[] = {
 	{"refs_taken", offsetof(struct counters, refs_taken)},
 	{"refs_implied", offsetof(struct counters, refs_implied)},
-	{"refs_late", offsetof(struct counters, refs_late)},
+	{"refs_out_of_order", offsetof(struct counters, refs_out_of_order)},
 	{"refs_duplicate", offsetof(struct counters, refs_duplicate)},
 	{"sweeps", offsetof(struct counters, sweeps)},
 	{"blocks_stale", offsetof(struct counters, blocks_stale)},
@@ -31,7 +31,7 @@ static const struct
 	{"requests_joined", offsetof(struct counters, requests_joined)},
 	{"blocks_requested", offsetof(struct counters, blocks_requested)},
 	{"blocks_read", offsetof(struct counters, blocks_read)},
-	{"blocks_found", offsetof(struct counters, blocks_found)},
+	{"blocks_resident", offsetof(struct counters, blocks_resident)},
 	{"blocks_rechecked", offsetof(struct counters, blocks_rechecked)},
 	{"blocks_reread", offsetof(struct counters, blocks_reread)},
 	{"blocks_released", offsetof(struct counters, blocks_released)},
@@ -112,7 +112,7 @@ change_object(const struct control_change *change, uint64_t begin_us)
 
 	add_seconds(object, "seconds", change->at_us - begin_us);
 	json_object_object_add(object, "limit",
-						   json_object_new_string(change->depth ? "depth" : "window"));
+						   json_object_new_string(change->depth ? "io_depth" : "readahead_limit"));
 	add_count(object, "from_blocks", change->from);
 	add_count(object, "to_blocks", change->to);
 	json_object_object_add(object, "reason",
@@ -133,8 +133,8 @@ control_object(const struct control *control, uint64_t begin_us)
 	struct json_object *log = json_object_new_array();
 	uint64_t	first = control->changes > CONTROL_LOG ? control->changes - CONTROL_LOG : 0;
 
-	add_count(object, "depth_blocks", control->settled);
-	add_count(object, "window_blocks", control->window);
+	add_count(object, "io_depth", control->settled);
+	add_count(object, "readahead_limit", control->window);
 	add_count(object, "changes", control->changes);
 	add_count(object, "failed_trials", control->failed_trials);
 	for (uint64_t i = first; i < control->changes; i++)
@@ -154,7 +154,7 @@ stats_object(const struct stats *stats)
 	add_count(object, "pid", (uint64_t) getpid());
 	json_object_object_add(object, "backend", json_object_new_string(stats->backend));
 	json_object_object_add(object, "feedback", json_object_new_string(stats->feedback));
-	json_object_object_add(object, "attached", json_object_new_boolean(stats->attached));
+	json_object_object_add(object, "connected", json_object_new_boolean(stats->attached));
 	add_count(object, "recoveries", stats->recoveries);
 	add_count(object, "blocks_in_flight", stats->in_flight);
 	add_count(object, "files_open", stats->open_files);

@@ -56,9 +56,9 @@ void
 summary__log(const struct counters *counters, uint64_t dropped, bool probes)
 {
 	log_work(counters, dropped);
-	if (counters->blocks_found > 0)
+	if (counters->blocks_resident > 0)
 		log_info("%" PRIu64 " blocks were in the page cache when their turn came",
-				 counters->blocks_found);
+				 counters->blocks_resident);
 	if (counters->blocks_reread > 0)
 		log_info("%" PRIu64 " blocks were evicted from the page cache before redo came, and were "
 				 "read again", counters->blocks_reread);

@@ -41,7 +41,7 @@ timeline__open(struct timeline **timeline, const char *path)
 		return err;
 	}
 	setlinebuf(opened->file);
-	fputs("seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read\n",
+	fputs("seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\treadahead_limit\tblocks_read\n",
 		  opened->file);
 	*timeline = opened;
 	return 0;

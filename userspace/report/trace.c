@@ -1,6 +1,6 @@
 /*
  * trace.c
- *		The file of --trace: a line for each block when its fate is known.
+ *		The file of --block-log: a line for each block when its fate is known.
  *
  * Fields are separated by spaces: kind (relation, slru or wal), path below the
  * data directory, block in that file, LSN, result ("read", "stale", "abandoned" or
@@ -37,7 +37,7 @@ trace__open(struct trace **trace, const char *path)
 	{
 		err = -errno;
 		free(opened);
-		log_error("trace file \"%s\" cannot be written: %s; give another one with --trace",
+		log_error("block log \"%s\" cannot be written: %s; give another one with --block-log",
 				  path, strerror(-err));
 		return err;
 	}
@@ -69,6 +69,6 @@ trace__close(struct trace *trace)
 	if (trace == NULL)
 		return;
 	if (fclose(trace->file) != 0)
-		log_warning("trace file is incomplete: %s; make room for it", strerror(errno));
+		log_warning("block log is incomplete: %s; make room for it", strerror(errno));
 	free(trace);
 }

@@ -236,7 +236,7 @@ def collect(image, case, builds, program, place, directory, beside):
                     found['cached_after'] = cached_data_pages(directory)
                     found['server_blocks'] = recovery.blocks_read_by_redo(server)
                     found['wal_cached'] = recovery.wal_bytes_cached(image, directory)
-                    found['attached'] = 'redoahead: attached to the daemon' in server.text()
+                    found['connected'] = 'redoahead: connected to daemon' in server.text()
                     server.stop('immediate')
             time.sleep(2 * LOOK)
         found['device'] = {name: after[name] - device[name] for name in device} if device else None
@@ -262,7 +262,7 @@ def collect(image, case, builds, program, place, directory, beside):
             lines = [line.split() for line in file]
         found['daemon_blocks'] = {(path, int(block)) for kind, path, block, _, result, _ in lines
                                   if kind != 'wal' and result == 'read'}
-    if found['attached'] != config.daemon:
+    if found['connected'] != config.daemon:
         raise recovery.RunRejected(f'{config.name}: the startup process did '
-                                   f'{"" if found["attached"] else "not "}attach to a daemon')
+                                   f'{"" if found["connected"] else "not "}attach to a daemon')
     return found

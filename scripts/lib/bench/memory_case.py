@@ -14,7 +14,7 @@ import re
 from . import cgroup, pagecache, recovery, s2, workload
 
 STARTUP = re.compile(r'\[(\d+)\] LOG:  redo starts at ')
-LOOKING = re.compile(r'looking (\d+) block references ahead')
+LOOKING = re.compile(r'looking ahead (\d+) block references')
 
 
 def make_case(size):
@@ -42,7 +42,7 @@ def recover(image, case, name, builds, program, place, progress):
 def recover_traced(image, case, name, builds, program, place, progress):
     """The same by the daemon, traced.
 
-    The run says in `pages` what became of those read ahead, in `window_blocks`
+    The run says in `pages` what became of those read ahead, in `readahead_limit`
     how many blocks might be there unused in the end, and in `window_references`
     how far the server looked ahead.
     """
@@ -59,6 +59,6 @@ def recover_traced(image, case, name, builds, program, place, progress):
     with open(output, encoding='utf-8', errors='replace') as file:
         pages = pagecache.judge(file, stats['pid'], startup, pagecache.data_inodes(data))
     os.remove(output)
-    return {**run, 'window_blocks': stats['control']['window_blocks'],
+    return {**run, 'readahead_limit': stats['control']['readahead_limit'],
             'window_references': int(looking[1]) if looking else None,
             'pages': {**pages, 'events_lost': trace.lost}}

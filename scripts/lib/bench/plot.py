@@ -21,11 +21,11 @@ BACKGROUND = '#ffffff'
 
 # Columns of the daemon's timeline, and what they are called; limits are dashed.
 DAEMON_LINES = (
-    ('waiting', 'not asked for yet', ''),
+    ('queued', 'not submitted yet', ''),
     ('ahead', 'ahead of redo', ''),
-    ('window', 'most ahead of redo', 'dt 2'),
+    ('readahead_limit', 'most ahead of redo', 'dt 2'),
     ('in_flight', 'in flight', ''),
-    ('depth', 'most in flight', 'dt 2'),
+    ('io_depth', 'most in flight', 'dt 2'),
 )
 
 

@@ -7,7 +7,7 @@ SETTLED = 2.0                   # seconds of redo after which the limits must be
 
 
 def by_hand(depth):
-    return ('--depth', str(depth), '--start-depth', str(depth), '--feedback', 'off')
+    return ('--io-depth', str(depth), '--start-depth', str(depth), '--feedback', 'off')
 
 
 BAD = ('--start-depth', '4', '--start-window', '64')
@@ -24,14 +24,14 @@ STARTS = {
 
 def limits(timeline):
     """What the daemon had found after two seconds of redo, and how fast it read from then on."""
-    rows = [{name: float(row[name]) for name in ('seconds', 'depth', 'window', 'blocks_read')}
+    rows = [{name: float(row[name]) for name in ('seconds', 'io_depth', 'readahead_limit', 'blocks_read')}
             for row in read_table(timeline)]
     later = [row for row in rows if row['seconds'] - rows[0]['seconds'] >= SETTLED]
     end = [row for row in later if row['blocks_read'] < 0.99 * rows[-1]['blocks_read']]
     if not end or end[-1]['seconds'] == later[0]['seconds']:
         return None
     first, last = later[0], end[-1]
-    return {'depth': first['depth'], 'window': first['window'],
+    return {'io_depth': first['io_depth'], 'readahead_limit': first['readahead_limit'],
             'blocks_per_second': (last['blocks_read'] - first['blocks_read']) /
             (last['seconds'] - first['seconds'])}
 
@@ -57,8 +57,8 @@ def feedback_table(runs):
         line = f'{name:<15}{redo:>8.2f}' + (f'{redo / best:>9.1%}' if best else f'{"":>9}')
         if all(run['found'] for run in runs if run['config'] == name):
             rate = median(runs, name, lambda run: run['found']['blocks_per_second'])
-            line += f'{median(runs, name, lambda run: run["found"]["depth"]):>7.0f}' \
-                    f'{median(runs, name, lambda run: run["found"]["window"]):>8.0f}{rate:>10.0f}'
+            line += f'{median(runs, name, lambda run: run["found"]["io_depth"]):>7.0f}' \
+                    f'{median(runs, name, lambda run: run["found"]["readahead_limit"]):>8.0f}{rate:>10.0f}'
             line += f'{rate / fastest:>9.1%}' if fastest else ''
         yield line
 

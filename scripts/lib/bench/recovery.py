@@ -37,7 +37,7 @@ REDO_STARTS = re.compile(r'redo starts at ')
 REDO_AT = re.compile(r'redo in progress, .*current LSN: (\S+)')
 REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s, '
                        r'system: ([\d.]+) s, elapsed: ([\d.]+) s')
-ATTACHED = re.compile(r'redoahead: attached to the daemon')
+CONNECTED = re.compile(r'redoahead: connected to daemon')
 SOCKET = 'pg_stat_tmp/redoahead.sock'
 
 LONGEST_LOOK = 3.0              # seconds between two looks at the log, else Suspended
@@ -69,7 +69,7 @@ class Daemon(postgres.Process):
     def __init__(self, program, directory, stats, log, conditions=Conditions()):
         self.stats_path = stats
         more = ['--timeline', conditions.timeline] if conditions.timeline else []
-        more += ['--trace', conditions.blocks] if conditions.blocks else []
+        more += ['--block-log', conditions.blocks] if conditions.blocks else []
         more += conditions.options
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot look.
@@ -99,7 +99,7 @@ class Daemon(postgres.Process):
                 return None
             with open(self.stats_path, encoding='utf-8') as file:
                 stats = json.load(file)
-            if not stats['attached'] and stats['recoveries'] > 0:
+            if not stats['connected'] and stats['recoveries'] > 0:
                 return stats['recovery']
             time.sleep(postgres.POLL)
         raise RunRejected(f'{self.stats_path} does not tell of an ended recovery')
@@ -124,7 +124,7 @@ def watch_redo(server, progress):
     pid = None                  # of the startup process
     told = False                # was progress called?
     device_bytes = None         # that the startup process made devices read
-    attached = False
+    connected = False
     lsn = None
     start = looked = time.monotonic()
     end = start + postgres.PATIENCE
@@ -137,7 +137,7 @@ def watch_redo(server, progress):
             if REDO_STARTS.match(text):
                 pid = source
                 start = time.monotonic()
-            attached = attached or bool(ATTACHED.match(text))
+            connected = connected or bool(CONNECTED.match(text))
             where = REDO_AT.match(text)
             lsn = postgres.parse_lsn(where[1]) if where else lsn
             done = REDO_DONE.match(text)
@@ -146,7 +146,7 @@ def watch_redo(server, progress):
                 latest = host.process_device_bytes(source)
                 if not told:        # it was over at the first look
                     progress(elapsed, lsn)
-                return {'attached': attached, 'redo_seconds': elapsed,
+                return {'connected': connected, 'redo_seconds': elapsed,
                         'startup_cpu_seconds': round(user + system, 2),
                         'startup_user_seconds': user, 'startup_system_seconds': system,
                         'startup_device_bytes': latest if latest is not None else device_bytes,
@@ -294,12 +294,12 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         if not pristine:
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')
-    if run['attached'] != config.daemon:
+    if run['connected'] != config.daemon:
         said = [line for log in (server, daemon) if log for line in log.text().splitlines()
                 if 'redoahead' in line]
         raise RunRejected('\n'.join([
             f'{config.name}: the startup process '
-            f'{"attached" if run["attached"] else "did not attach"} to a daemon:', *said[-8:]]))
+            f'{"connected" if run["connected"] else "did not connect"} to a daemon:', *said[-8:]]))
     if postgres.parse_lsn(run['redo_done_lsn']) < image.end_lsn - BLOCK * 16:
         raise RunRejected(f'{config.name}: redo ended at {run["redo_done_lsn"]}, long before the '
                           f'end of the WAL at {image.facts["end_lsn"]}')

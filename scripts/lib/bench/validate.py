@@ -154,7 +154,7 @@ def measures(case, found, report):
             pages['added'] / PAGES, 'page cache events')
         # What is evicted while it is being read comes in more often than it is asked for.
         if not case.evicted:
-            add('', lambda r: of_source(r, 'daemon', 'prefetched'), ahead, 'serve --trace')
+            add('', lambda r: of_source(r, 'daemon', 'prefetched'), ahead, 'serve --block-log')
         add('', lambda r: of_source(r, 'daemon', 'prefetched'),
             found['daemon_device_bytes'] / recovery.BLOCK - found['daemon']['wal_blocks_read'],
             '/proc/PID/io')
@@ -162,9 +162,9 @@ def measures(case, found, report):
             'page cache events', ahead)
         if not case.evicted:
             add('', lambda r: of_source(r, 'daemon', 'used'),
-                len(found['daemon_blocks'] & wanted), 'serve --trace, strace', ahead)
+                len(found['daemon_blocks'] & wanted), 'serve --block-log, strace', ahead)
             add('of those: wasted', lambda r: of_source(r, 'daemon', 'wasted'),
-                len(found['daemon_blocks'] - wanted), 'serve --trace, strace', ahead)
+                len(found['daemon_blocks'] - wanted), 'serve --block-log, strace', ahead)
         add('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
             pages['evicted'] / PAGES, 'page cache events', ahead)
         rows += of_feedback(told, found['daemon'], read, ahead)

@@ -73,7 +73,7 @@ field() {					# NAME : from the producer's line
 }
 
 stat_field() {				# NAME : of the last recovery, once the file tells of its end
-	wait_for grep -q '"attached": false' "$work/stats"
+	wait_for grep -q '"connected": false' "$work/stats"
 	sed -n "/\"recovery\"/,/\"total\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
 }
 

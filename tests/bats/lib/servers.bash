@@ -379,4 +379,4 @@ log_is() {					# DATA PATTERN...
 }
 
 # Lines of a server's log about redoahead.
-attached='^attached to the daemon \(PID [0-9]+\), looking [0-9]+ block references ahead$'
+connected='^connected to daemon \(PID [0-9]+\), looking ahead [0-9]+ block references$'
