@@ -15,7 +15,7 @@ PG_CONFIG = pg_config
 
 CFLAGS   = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes
-override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -Ipg-patch/redoahead -I. -Ibuild
+override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -I. -Ibuild
 # Expanded once, and only by targets that compile.
 LIBRARIES  = liburing json-c libbpf libelf
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
@@ -32,8 +32,7 @@ FUSE_LIBS   = $(eval FUSE_LIBS := $(shell pkg-config --libs fuse3))$(FUSE_LIBS)
 FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
-# The program's, with what the extension has in common with it.
-SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null)) pg-patch/redoahead/available.c
+SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null))
 # A unit test with a script run-NAME is of extension code, and builds itself.
 UNIT_SOURCES := $(filter-out $(patsubst tests/unit/run-%,tests/unit/test_%.c,$(wildcard \
 	tests/unit/run-*)),$(sort $(wildcard tests/unit/test_*.c)))
@@ -115,6 +114,7 @@ install: all ## Install the program and its man page (DESTDIR, prefix)
 
 install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR)
 	$(Q)rm -rf build/extension && mkdir -p build && cp -R pg-patch/redoahead build/extension
+	$(Q)cp -R userspace/common build/extension/common
 	$(Q)$(MAKE) -C build/extension clean PG_CONFIG='$(PG_CONFIG)' >/dev/null
 	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
 
@@ -174,7 +174,7 @@ build/tests/unit/diskmodel: tests/unit/test_diskmodel.c $(DISKMODEL_CORE) Makefi
 build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile
 	$(call say,TEST,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(DAEMON_CFLAGS) -Itests/unit -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
+	$(Q)$(CC) $(DAEMON_CFLAGS) -Itests/unit -Ipg-patch/redoahead -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
 
 build/tests/tools/%: tests/tools/%.c Makefile
 	$(call say,TOOL,$<)

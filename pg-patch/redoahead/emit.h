@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 typedef enum EmitResult
 {

@@ -15,7 +15,7 @@
 
 #include "access/xlogreader.h"
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 /* Most references that one block reference implies: a VM and an FSM page. */
 #define IMPLIED_MAX_PER_BLOCK	2

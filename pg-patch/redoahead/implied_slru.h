@@ -7,7 +7,7 @@
 
 #include "access/xlogreader.h"
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 /* As implied__of_record, for SLRU pages. */
 extern int	implied_slru__of_record(const DecodedXLogRecord *record,

@@ -8,7 +8,7 @@
 
 #include "utils/memutils.h"
 
-#include "available.h"
+#include "common/available.h"
 #include "buffers.h"
 #include "emission.h"
 #include "lookahead.h"

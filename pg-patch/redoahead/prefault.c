@@ -32,7 +32,7 @@
 #include "storage/shmem.h"
 #include "utils/wait_event.h"
 
-#include "available.h"
+#include "common/available.h"
 #include "redoahead.h"
 
 /* Linux 5.14 */

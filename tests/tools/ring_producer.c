@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 struct settings
 {

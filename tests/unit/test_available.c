@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "available.h"
+#include "common/available.h"
 
 #define MB	(UINT64_C(1) << 20)
 #define LIMIT	(64 * MB)

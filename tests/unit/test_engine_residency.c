@@ -6,7 +6,7 @@
  */
 #include "engine_fixture.h"
 
-#include "available.h"
+#include "common/available.h"
 
 /* Blocks 0 to count - 1 of LSN 1000 and up, all read. */
 static void

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 #include "report/counters.h"
 
 /* OIDs of the tablespaces that every cluster has. */

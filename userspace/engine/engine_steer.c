@@ -2,7 +2,7 @@
  * engine_steer.c
  *		Shows the controller (control.h) what the engine sees, and follows it.
  */
-#include "available.h"
+#include "common/available.h"
 #include "engine/engine_internal.h"
 
 /*

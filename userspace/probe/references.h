@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 /* Told of each reference. */
 typedef void (*references_handler) (void *context, const struct redoahead_ref *ref);

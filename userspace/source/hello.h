@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 /* What to answer. */
 struct hello_verdict

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 
 /* What the daemon tells the server about itself. */
 struct ring_progress

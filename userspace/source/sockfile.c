@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "redoahead_abi.h"
+#include "common/redoahead_abi.h"
 #include "report/log.h"
 #include "source/sockfile.h"
 

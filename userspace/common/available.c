@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "available.h"
+#include "common/available.h"
 
 /* Room for the path of a cgroup's file. */
 #define PATH_BYTES	4096
