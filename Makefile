@@ -157,7 +157,7 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 $(foreach file,attach feedback probe,build/userspace/probe/$(file).o build/fuzz/userspace/probe/$(file).o): \
 	build/bpf/trace.skel.h
 
-build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/report/log.o
+build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS) -lm
 

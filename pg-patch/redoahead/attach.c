@@ -191,34 +191,34 @@ make_ring(void)
 
 /* Send the greeting with the ring and the eventfd.  False with errno set. */
 static bool
-send_hello(int ring_fd)
+send_handshake(int ring_fd)
 {
-	struct redoahead_hello hello = {0};
+	struct redoahead_handshake handshake = {0};
 	union
 	{
 		struct cmsghdr align;
 		char		bytes[CMSG_SPACE(2 * sizeof(int))];
 	}			control = {0};
-	struct iovec iov = {&hello, sizeof(hello)};
+	struct iovec iov = {&handshake, sizeof(handshake)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = control.bytes,
 	.msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *cmsg;
 
-	hello.magic = REDOAHEAD_MAGIC;
-	hello.version = REDOAHEAD_ABI_VERSION;
-	hello.server_version = PG_VERSION_NUM;
-	hello.system_identifier = GetSystemIdentifier();
-	hello.block_size = BLCKSZ;
-	hello.segment_blocks = RELSEG_SIZE;
-	hello.ring_bytes = ring_bytes;
-	hello.wal_segment_bytes = wal_segment_size;
+	handshake.magic = REDOAHEAD_MAGIC;
+	handshake.version = REDOAHEAD_ABI_VERSION;
+	handshake.server_version = PG_VERSION_NUM;
+	handshake.system_identifier = GetSystemIdentifier();
+	handshake.block_size = BLCKSZ;
+	handshake.segment_blocks = RELSEG_SIZE;
+	handshake.ring_bytes = ring_bytes;
+	handshake.wal_segment_bytes = wal_segment_size;
 
 	/* In archive recovery, WAL has just been written when it is read. */
-	hello.timeline = ArchiveRecoveryRequested ? 0 : recoveryTargetTLI;
-	strlcpy(hello.tablespace_dir, TABLESPACE_VERSION_DIRECTORY,
-			sizeof(hello.tablespace_dir));
-	strlcpy(hello.data_directory, DataDir, sizeof(hello.data_directory));
+	handshake.timeline = ArchiveRecoveryRequested ? 0 : recoveryTargetTLI;
+	strlcpy(handshake.tablespace_dir, TABLESPACE_VERSION_DIRECTORY,
+			sizeof(handshake.tablespace_dir));
+	strlcpy(handshake.data_directory, DataDir, sizeof(handshake.data_directory));
 
 	cmsg = CMSG_FIRSTHDR(&msg);
 	cmsg->cmsg_level = SOL_SOCKET;
@@ -226,7 +226,7 @@ send_hello(int ring_fd)
 	cmsg->cmsg_len = CMSG_LEN(2 * sizeof(int));
 	memcpy(CMSG_DATA(cmsg), (int[]) {ring_fd, wake_fd}, 2 * sizeof(int));
 
-	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(hello);
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(handshake);
 }
 
 /* Look for a daemon and greet it. */
@@ -266,7 +266,7 @@ try_connect(void)
 		return;
 	}
 	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wake_fd < 0 || !send_hello(ring_fd))
+	if (wake_fd < 0 || !send_handshake(ring_fd))
 	{
 		close(ring_fd);
 		detach(explain("could not send the handshake: %s", strerror(errno)));

@@ -26,7 +26,7 @@ static inline uint32
 emission__daemon_window(void)
 {
 	return emission__possible() ?
-		__atomic_load_n(&redoahead_emitter.ring->window, __ATOMIC_RELAXED) : 0;
+		__atomic_load_n(&redoahead_emitter.ring->readahead_limit, __ATOMIC_RELAXED) : 0;
 }
 
 /* Ask the daemon for a block of a relation, on behalf of the record at lsn. */

@@ -32,8 +32,8 @@ typedef struct DaemonCounters
 	pg_atomic_uint64 blocks_failed; /* missing files, short reads, errors */
 	pg_atomic_uint64 blocks_stale;	/* replayed before their turn came */
 	pg_atomic_uint64 in_flight; /* blocks being read */
-	pg_atomic_uint64 depth;		/* most blocks to be read at a time */
-	pg_atomic_uint64 window;	/* most blocks to be read ahead of redo */
+	pg_atomic_uint64 io_depth;	/* most blocks to be read at a time */
+	pg_atomic_uint64 readahead_limit;	/* most blocks to be read ahead of redo */
 	pg_atomic_uint64 busy_ns;	/* CPU time, ns */
 } DaemonCounters;
 
@@ -145,8 +145,8 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	{
 		memset(&last, 0, sizeof(last));
 		pg_atomic_write_u64(&shared->daemon.in_flight, 0);
-		pg_atomic_write_u64(&shared->daemon.depth, 0);
-		pg_atomic_write_u64(&shared->daemon.window, 0);
+		pg_atomic_write_u64(&shared->daemon.io_depth, 0);
+		pg_atomic_write_u64(&shared->daemon.readahead_limit, 0);
 		return;
 	}
 #define ADD(sum, field) \
@@ -162,8 +162,8 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	pg_atomic_write_u64(&shared->daemon.field, \
 						__atomic_load_n(&ring->field, __ATOMIC_RELAXED))
 	COPY(in_flight);
-	COPY(depth);
-	COPY(window);
+	COPY(io_depth);
+	COPY(readahead_limit);
 #undef COPY
 }
 
@@ -224,8 +224,8 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_failed));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_stale));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.in_flight));
-	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.depth));
-	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.window));
+	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.io_depth));
+	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.readahead_limit));
 	values[n++] = Float8GetDatum(pg_atomic_read_u64(&shared->daemon.busy_ns) / 1e9);
 	Assert(n == NCOLUMNS);
 

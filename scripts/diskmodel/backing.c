@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "backing.h"
-#include "report/log.h"
+#include "base/log.h"
 
 #define RING_ENTRIES	4096
 

@@ -25,7 +25,7 @@
 
 #include "buffers.h"
 #include "front.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* Inodes. */
 #define INODE_CONTROL	2

@@ -16,7 +16,7 @@
 
 #include "array.h"
 #include "front.h"
-#include "report/log.h"
+#include "base/log.h"
 
 #define EXIT_USAGE		2
 

@@ -111,13 +111,13 @@ load lib/daemon
 	[ "$(field blocks_read)" = 10 ]
 }
 
-@test "hellos that are wrong are answered with the reason" {
+@test "handshakes that are wrong are answered with the reason" {
 	start --
 	local case
 	for case in "--abi-version 99|1" "--identifier 7|2" "--server-version 170001|2" \
 		"--block-size 5000|2" "--block-size 0|2" "--segment-blocks 0|2" \
 		"--tablespace-dir ../etc|2" "--tablespace-dir a/b|2" \
-		"--fault magic|1" "--fault short-hello|1" "--fault long-hello|1" \
+		"--fault magic|1" "--fault short-handshake|1" "--fault long-handshake|1" \
 		"--fault no-fds|3" "--fault three-fds|3" "--fault not-eventfd|3" \
 		"--fault unsealed|3" "--fault truncated|3" "--fault oversized|3" \
 		"--fault ring-magic|3" "--fault ring-version|3" "--fault ref-size|3" \

@@ -1,6 +1,6 @@
 /*
  * fuzz_serve.c
- *		Fuzzes all that the daemon parses: the hello, the header of the ring,
+ *		Fuzzes all that the daemon parses: the handshake, the header of the ring,
  *		and references.
  *
  * The first byte of the input chooses which.  References go through the whole
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "engine/pool.h"
-#include "source/hello.h"
+#include "source/handshake.h"
 #include "source/ring.h"
 
 #define MAX_REFS	512
@@ -26,21 +26,21 @@ check(int holds)
 }
 
 static void
-fuzz_hello(const uint8_t *data, size_t size)
+fuzz_handshake(const uint8_t *data, size_t size)
 {
-	struct redoahead_hello hello;
-	struct hello_verdict verdict;
+	struct redoahead_handshake handshake;
+	struct handshake_verdict verdict;
 
-	if (hello__parse(data, size, &hello, &verdict) < 0)
+	if (handshake__parse(data, size, &handshake, &verdict) < 0)
 	{
 		check(verdict.status != REDOAHEAD_ACCEPTED);
 		check(verdict.reason[0] != '\0');
 		return;
 	}
-	check(hello.block_size >= 1024 && hello.segment_blocks > 0);
-	check(strchr(hello.tablespace_dir, '/') == NULL);
-	check(strnlen(hello.data_directory, sizeof(hello.data_directory)) <
-		  sizeof(hello.data_directory));
+	check(handshake.block_size >= 1024 && handshake.segment_blocks > 0);
+	check(strchr(handshake.tablespace_dir, '/') == NULL);
+	check(strnlen(handshake.data_directory, sizeof(handshake.data_directory)) <
+		  sizeof(handshake.data_directory));
 }
 
 static void
@@ -154,7 +154,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (data[0] % 3)
 	{
 		case 0:
-			fuzz_hello(data + 1, size - 1);
+			fuzz_handshake(data + 1, size - 1);
 			break;
 		case 1:
 			fuzz_ring(data + 1, size - 1);

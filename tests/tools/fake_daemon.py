@@ -67,7 +67,7 @@ class Server:
         if not message:
             raise ConnectionAbortedError("the server said nothing")
         if len(message) != HELLO_BYTES or len(descriptors) != 2:
-            raise SystemExit(f"not a hello: {len(message)} bytes, {len(descriptors)} descriptors")
+            raise SystemExit(f"not a handshake: {len(message)} bytes, {len(descriptors)} descriptors")
         self.memfd, self.eventfd = descriptors
         self.map = mmap.mmap(self.memfd, 0)
         # Elements of this view are stored and loaded in one piece.

@@ -93,7 +93,7 @@ static const struct argp_option options[] = {
 	{"no-wait", KEY_NO_WAIT, NULL, 0, "leave without waiting for the daemon", 0},
 	{"hold", KEY_HOLD, NULL, 0, "stay attached until stdin ends; its lines are new replay positions", 0},
 	{"fault", KEY_FAULT, "NAME", 0,
-		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-hello, long-hello, "
+		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-handshake, long-handshake, "
 		"magic, ring-magic, ring-version, ref-size, odd-capacity, refs-offset, used-ring, silent, "
 	"leave, head-jump, head-back", 0},
 	{0}
@@ -249,11 +249,11 @@ connect_daemon(const struct settings *s)
 }
 
 static void
-send_hello(const struct settings *s, int fd, int memfd, int event, uint64_t bytes)
+send_handshake(const struct settings *s, int fd, int memfd, int event, uint64_t bytes)
 {
 	struct
 	{
-		struct redoahead_hello hello;
+		struct redoahead_handshake handshake;
 		char		more[64];
 	}			m = {0};
 	int			fds[3] = {memfd, fault(s, "not-eventfd") ? memfd : event, event};
@@ -263,22 +263,22 @@ send_hello(const struct settings *s, int fd, int memfd, int event, uint64_t byte
 		struct cmsghdr header;
 		char		bytes[CMSG_SPACE(sizeof(fds))];
 	}			control = {0};
-	struct iovec iov = {&m, sizeof(m.hello)};
+	struct iovec iov = {&m, sizeof(m.handshake)};
 	struct msghdr message = {.msg_iov = &iov,.msg_iovlen = 1};
 
-	m.hello.magic = fault(s, "magic") ? 42 : REDOAHEAD_MAGIC;
-	m.hello.version = s->version;
-	m.hello.server_version = s->server_version;
-	m.hello.system_identifier = s->identifier;
-	m.hello.block_size = s->block_size;
-	m.hello.segment_blocks = s->segment_blocks;
-	m.hello.ring_bytes = bytes;
-	m.hello.wal_segment_bytes = 16 * 1024 * 1024;
-	snprintf(m.hello.tablespace_dir, sizeof(m.hello.tablespace_dir), "%s", s->tablespace_dir);
-	snprintf(m.hello.data_directory, sizeof(m.hello.data_directory), "%s", s->data_directory);
-	if (fault(s, "short-hello"))
+	m.handshake.magic = fault(s, "magic") ? 42 : REDOAHEAD_MAGIC;
+	m.handshake.version = s->version;
+	m.handshake.server_version = s->server_version;
+	m.handshake.system_identifier = s->identifier;
+	m.handshake.block_size = s->block_size;
+	m.handshake.segment_blocks = s->segment_blocks;
+	m.handshake.ring_bytes = bytes;
+	m.handshake.wal_segment_bytes = 16 * 1024 * 1024;
+	snprintf(m.handshake.tablespace_dir, sizeof(m.handshake.tablespace_dir), "%s", s->tablespace_dir);
+	snprintf(m.handshake.data_directory, sizeof(m.handshake.data_directory), "%s", s->data_directory);
+	if (fault(s, "short-handshake"))
 		iov.iov_len = 100;
-	if (fault(s, "long-hello"))
+	if (fault(s, "long-handshake"))
 		iov.iov_len = sizeof(m);
 	if (n > 0)
 	{
@@ -290,7 +290,7 @@ send_hello(const struct settings *s, int fd, int memfd, int event, uint64_t byte
 		memcpy(CMSG_DATA(&control.header), fds, n * sizeof(int));
 	}
 	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
-		die("hello");
+		die("handshake");
 }
 
 static void
@@ -447,7 +447,7 @@ main(int argc, char **argv)
 	if (event < 0)
 		die("eventfd");
 	__atomic_store_n(&ring->replay_lsn, s.replay, __ATOMIC_RELAXED);
-	send_hello(&s, fd, memfd, event, bytes);
+	send_handshake(&s, fd, memfd, event, bytes);
 	if (fault(&s, "leave"))
 		return 0;
 	if (recv(fd, &reply, sizeof(reply), 0) != (ssize_t) sizeof(reply))

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* Read up to size bytes of a small file of the cluster; returns how many. */
 static int

@@ -10,7 +10,7 @@
 #include <sys/signalfd.h>
 
 #include "cmd/options.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* The number that an option is given, from min to max. */
 uint64_t

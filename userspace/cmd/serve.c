@@ -16,7 +16,7 @@
 #include "cmd/options.h"
 #include "cmd/serve_loop.h"
 #include "engine/pool.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* Descriptors that are not of data files. */
 #define OTHER_DESCRIPTORS	32

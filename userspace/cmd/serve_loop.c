@@ -3,7 +3,7 @@
  *		Waits for servers, and serves one recovery after the other.
  *
  * One thread, one epoll set: the listening socket, clients that have not said
- * hello, the attached server's socket and eventfd, and signals.  While a
+ * handshake, the attached server's socket and eventfd, and signals.  While a
  * recovery keeps us busy the loop runs on the engine's waits and looks at
  * epoll now and then; without work it sleeps in epoll.  A recovery that is
  * not attached costs nothing.
@@ -20,8 +20,8 @@
 
 #include "cmd/options.h"
 #include "cmd/serve_state.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* How long to look for new references before going to sleep, us. */
 #define IDLE_US			2000

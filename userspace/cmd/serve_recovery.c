@@ -8,8 +8,8 @@
 #include <sys/epoll.h>
 
 #include "cmd/serve_state.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "report/summary.h"
 
 int
@@ -36,12 +36,12 @@ drop_server(struct serve *serve, struct listener_offer *server)
 void
 serve__attach(struct serve *serve, struct listener_offer *offer)
 {
-	struct hello_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
+	struct handshake_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
 	struct relpath_layout layout = {
-		.block_size = offer->hello.block_size,
-		.segment_blocks = offer->hello.segment_blocks,
-		.wal_segment_bytes = offer->hello.wal_segment_bytes,
-		.timeline = offer->hello.timeline,
+		.block_size = offer->handshake.block_size,
+		.segment_blocks = offer->handshake.segment_blocks,
+		.wal_segment_bytes = offer->handshake.wal_segment_bytes,
+		.timeline = offer->handshake.timeline,
 	};
 	const char *reason;
 
@@ -50,15 +50,15 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 	 * it is something else.
 	 */
 	if (serve->attached)
-		hello__refuse(&verdict, REDOAHEAD_BUSY,
+		handshake__refuse(&verdict, REDOAHEAD_BUSY,
 					  "another startup process is attached; wait for it to end");
-	else if (ring__map(&serve->ring, offer->memfd, offer->hello.ring_bytes, &reason) < 0)
-		hello__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
+	else if (ring__map(&serve->ring, offer->memfd, offer->handshake.ring_bytes, &reason) < 0)
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
 	else if (serve__watch(serve, offer->eventfd, EPOLLIN | EPOLLET) < 0)
-		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
 					  "the second descriptor is no eventfd; report a bug");
 	else if (serve__watch(serve, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
-		hello__refuse(&verdict, REDOAHEAD_BAD_RING,
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
 					  "the daemon is out of memory; give it more");
 
 	if (verdict.status != REDOAHEAD_ACCEPTED)
@@ -70,7 +70,7 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 		return;
 	}
 
-	memcpy(layout.tablespace_dir, offer->hello.tablespace_dir, sizeof(layout.tablespace_dir));
+	memcpy(layout.tablespace_dir, offer->handshake.tablespace_dir, sizeof(layout.tablespace_dir));
 	serve->server = *offer;
 	serve->attached = true;
 	serve->hung_up = false;
@@ -85,7 +85,7 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 	listener__accept(serve->listener, offer->socket);
 	feedback__begin(serve->config->feedback, offer->peer);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
-			 offer->hello.server_version, serve->ring.capacity);
+			 offer->handshake.server_version, serve->ring.capacity);
 	serve__write_stats(serve);
 }
 

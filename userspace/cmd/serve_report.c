@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cmd/serve_state.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "report/stats.h"
 
 /* Bring the counters that are measured, not counted, up to date. */
@@ -67,8 +67,8 @@ serve__publish(struct serve *serve, uint64_t now_us)
 		.blocks_stale = counters->blocks_stale,
 		.in_flight = engine__in_flight(serve->config->engine),
 		.busy_ns = (clock__cpu_us() - serve->begin_cpu_us) * 1000,
-		.depth = engine__control(serve->config->engine)->settled,
-		.window = engine__control(serve->config->engine)->window,
+		.io_depth = engine__control(serve->config->engine)->settled,
+		.readahead_limit = engine__control(serve->config->engine)->window,
 	};
 
 	serve->publish_us = now_us;

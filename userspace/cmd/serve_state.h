@@ -28,7 +28,7 @@ struct serve
 	/* The attached recovery. */
 	bool		attached;		/* is there one? */
 	bool		hung_up;		/* the server closed its socket */
-	struct listener_offer server;	/* its descriptors and its hello */
+	struct listener_offer server;	/* its descriptors and its handshake */
 	struct ring ring;			/* its references */
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* of the reference taken last */

@@ -12,7 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/trace_loop.h"
-#include "report/log.h"
+#include "base/log.h"
 
 #define DEFAULT_BUFFER	(16 * 1024 * 1024)
 #define MIN_BUFFER		4096

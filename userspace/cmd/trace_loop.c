@@ -14,8 +14,8 @@
 #include "cluster/processes.h"
 #include "cmd/options.h"
 #include "cmd/tracer.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* Time between two fetches of events, ms. */
 #define FETCH_MS		50

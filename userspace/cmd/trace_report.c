@@ -8,8 +8,8 @@
 #include "cmd/tracer.h"
 #include "probe/names.h"
 #include "probe/rows.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 static void
 subtract_device(struct tally_device *device, const struct trace_device *now,

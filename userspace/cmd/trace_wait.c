@@ -14,8 +14,8 @@
 
 #include "cluster/processes.h"
 #include "cmd/tracer.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* Time between two looks for a server, for the startup process of a server
  * that starts, and for that of one that runs, ms. */

@@ -3,7 +3,7 @@
  *		What the patched server and the redoahead daemon say to each other.
  *
  * The startup process connects to the daemon's SOCK_SEQPACKET unix socket and
- * sends one redoahead_hello, with two descriptors attached (SCM_RIGHTS): the
+ * sends one redoahead_handshake, with two descriptors attached (SCM_RIGHTS): the
  * sealed memfd that holds a redoahead_ring, and an eventfd that wakes the
  * daemon.  The daemon answers with one redoahead_reply.  From then on the
  * socket carries nothing: either side closes it to say goodbye, and a closed
@@ -87,7 +87,7 @@ static_assert(offsetof(struct redoahead_ref, fork) == 24, "redoahead_ref layout"
  */
 struct redoahead_ring
 {
-	/* Constant once the hello is sent. */
+	/* Constant once the handshake is sent. */
 	uint64_t	magic;			/* REDOAHEAD_MAGIC */
 	uint32_t	version;		/* REDOAHEAD_ABI_VERSION */
 	uint32_t	ref_size;		/* sizeof(struct redoahead_ref) */
@@ -114,8 +114,8 @@ struct redoahead_ring
 	uint64_t	blocks_stale;	/* already replayed when their turn came */
 	uint64_t	in_flight;		/* blocks requested and not yet there */
 	uint64_t	busy_ns;		/* CPU time of the daemon in this session, ns */
-	uint32_t	depth;			/* most blocks in flight, as the daemon sees fit now */
-	uint32_t	window;			/* most blocks read ahead of redo, likewise */
+	uint32_t	io_depth;		/* most blocks in flight, as the daemon has chosen now */
+	uint32_t	readahead_limit;	/* most blocks read ahead of redo, likewise */
 	uint8_t		pad5[16];
 };
 
@@ -126,7 +126,7 @@ static_assert(offsetof(struct redoahead_ring, blocks_read) == 256, "ring layout:
 static_assert(sizeof(struct redoahead_ring) == 320, "redoahead_ring is 320 bytes");
 
 /* Server to daemon, once, with the memfd and the eventfd attached. */
-struct redoahead_hello
+struct redoahead_handshake
 {
 	uint64_t	magic;			/* REDOAHEAD_MAGIC */
 	uint32_t	version;		/* REDOAHEAD_ABI_VERSION */
@@ -142,7 +142,7 @@ struct redoahead_hello
 	char		data_directory[1024];	/* absolute path */
 };
 
-static_assert(sizeof(struct redoahead_hello) == 1136, "redoahead_hello layout");
+static_assert(sizeof(struct redoahead_handshake) == 1136, "redoahead_handshake layout");
 
 /* redoahead_reply.status */
 #define REDOAHEAD_ACCEPTED		0

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "engine/engine_internal.h"
-#include "report/clock.h"
+#include "base/clock.h"
 
 /*
  * How long the end of a recovery waits for one completion at a time, and for

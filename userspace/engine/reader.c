@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "engine/reader.h"
-#include "report/clock.h"
+#include "base/clock.h"
 
 /* A run that is in flight. */
 struct reader_request

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "engine/recheck.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* One block in so many is looked for while all are found. */
 #define EACH_MAX		64

@@ -30,7 +30,7 @@
 
 #include "engine/residency.h"
 #include "engine/sink.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* Most reads in a group; at least MIN_GROUPS groups make up the depth. */
 #define MAX_GROUP		16

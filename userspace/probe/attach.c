@@ -22,7 +22,7 @@
 #include "bpf/trace.skel.h"
 #include "probe/attach.h"
 #include "probe/refusal.h"
-#include "report/log.h"
+#include "base/log.h"
 
 /* Most programs and ways of a point. */
 #define MAX_PROGRAMS	2

@@ -32,8 +32,8 @@
 #include "bpf/trace.skel.h"
 #include "cluster/controlfile.h"
 #include "probe/feedback.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* Name of the helper, for ps; not that of a daemon, which a trace would follow. */
 #define HELPER_NAME		"redoahead-probe"

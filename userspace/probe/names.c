@@ -22,8 +22,8 @@
 
 #include "cluster/processes.h"
 #include "probe/names.h"
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 /* How long all may take, us; a look at whether the server is ready, ms. */
 #define MAX_US			5000000

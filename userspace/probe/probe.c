@@ -17,7 +17,7 @@
 #include "bpf/trace.skel.h"
 #include "probe/disks.h"
 #include "probe/symbol.h"
-#include "report/log.h"
+#include "base/log.h"
 
 struct probe
 {

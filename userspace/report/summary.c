@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "report/log.h"
+#include "base/log.h"
 #include "report/summary.h"
 
 /* What the daemon did. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/log.h"
+#include "base/log.h"
 #include "report/timeline.h"
 
 struct timeline

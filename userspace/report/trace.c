@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/log.h"
+#include "base/log.h"
 #include "report/trace.h"
 
 struct trace

@@ -1,9 +1,9 @@
 /*
  * listener.c
- *		Accepts connections, and receives the hello and its two descriptors.
+ *		Accepts connections, and receives the handshake and its two descriptors.
  *
  * Nothing here blocks: a client that connects and says nothing is forgotten
- * after a few seconds.  Whether the hello is good is decided in hello.c, what
+ * after a few seconds.  Whether the handshake is good is decided in handshake.c, what
  * to do with a good one by the caller.  Where the socket lives, and that no
  * other daemon has it, is the business of sockfile.c.
  */
@@ -17,12 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/clock.h"
-#include "report/log.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "source/listener.h"
 #include "source/sockfile.h"
 
-/* How long a client may take to say hello, us. */
+/* How long a client may take to send its handshake, us. */
 #define HELLO_TIMEOUT_US	5000000
 
 /* How long to leave the socket alone when a connection cannot be taken, us. */
@@ -31,7 +31,7 @@
 /* Descriptors taken from a message, so that too many are noticed. */
 #define MAX_RECEIVED_FDS	16
 
-/* A connection that has not said hello yet. */
+/* A connection that has not sent its handshake yet. */
 struct client
 {
 	int			fd;				/* -1: this slot is free */
@@ -47,7 +47,7 @@ struct listener
 	struct client clients[LISTENER_MAX_CLIENTS];	/* silent so far */
 	uint64_t	resume_us;		/* when to accept again, us; 0: we do */
 	int			accept_error;	/* errno that was logged last; 0: none */
-	struct hello_verdict refused;	/* what was logged last */
+	struct handshake_verdict refused;	/* what was logged last */
 };
 
 static int
@@ -129,7 +129,7 @@ listener__owns(const struct listener *listener, int fd)
 
 /* Send an answer.  A client that does not read it is not worth waiting for. */
 static void
-answer(int socket, const struct hello_verdict *verdict)
+answer(int socket, const struct handshake_verdict *verdict)
 {
 	struct redoahead_reply reply = {
 		.magic = REDOAHEAD_MAGIC,
@@ -148,7 +148,7 @@ answer(int socket, const struct hello_verdict *verdict)
 void
 listener__accept(struct listener *listener, int socket)
 {
-	static const struct hello_verdict accepted = {.status = REDOAHEAD_ACCEPTED};
+	static const struct handshake_verdict accepted = {.status = REDOAHEAD_ACCEPTED};
 
 	listener->refused = accepted;
 	answer(socket, &accepted);
@@ -159,7 +159,7 @@ listener__accept(struct listener *listener, int socket)
  * second, for days perhaps: the log gets only what differs from the last time.
  */
 void
-listener__refuse(struct listener *listener, int socket, const struct hello_verdict *verdict)
+listener__refuse(struct listener *listener, int socket, const struct handshake_verdict *verdict)
 {
 	if (strcmp(listener->refused.reason, verdict->reason) != 0)
 		log_warning("refused a connection: %s", verdict->reason);
@@ -178,7 +178,7 @@ listener__drop_offer(struct listener_offer *offer)
 
 /* Only the owner's processes may say what is to be read; returns 0 and who it is, or -EPERM. */
 static int
-check_user(const struct listener *listener, int fd, pid_t *pid, struct hello_verdict *verdict)
+check_user(const struct listener *listener, int fd, pid_t *pid, struct handshake_verdict *verdict)
 {
 	struct ucred peer;
 	socklen_t	length = sizeof(peer);
@@ -186,7 +186,7 @@ check_user(const struct listener *listener, int fd, pid_t *pid, struct hello_ver
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
 		peer.uid != listener->cluster->uid)
 	{
-		hello__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
+		handshake__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
 					  "only the owner of the data directory (user %u) is served",
 					  (unsigned) listener->cluster->uid);
 		return -EPERM;
@@ -224,7 +224,7 @@ resume_accepting(struct listener *listener)
 static void
 accept_client(struct listener *listener)
 {
-	struct hello_verdict verdict;
+	struct handshake_verdict verdict;
 	struct client *client;
 	int			fd;
 
@@ -239,7 +239,7 @@ accept_client(struct listener *listener)
 	client = find_client(listener, -1);
 	if (client == NULL || watch(listener, fd) < 0)
 	{
-		hello__refuse(&verdict, REDOAHEAD_BUSY,
+		handshake__refuse(&verdict, REDOAHEAD_BUSY,
 					  "too many connections that say nothing; try again");
 		listener__refuse(listener, fd, &verdict);
 		close(fd);
@@ -297,14 +297,14 @@ has_left(int fd)
 }
 
 /*
- * Receive the hello of a client.  Returns 1 and an offer, 0 if there is none
+ * Receive the handshake of a client.  Returns 1 and an offer, 0 if there is none
  * yet, -1 with a verdict if there never will be.
  */
 static int
-receive_hello(const struct listener *listener, int fd, struct listener_offer *offer,
-			  struct hello_verdict *verdict)
+receive_handshake(const struct listener *listener, int fd, struct listener_offer *offer,
+			  struct handshake_verdict *verdict)
 {
-	char		buffer[sizeof(struct redoahead_hello) + 1];
+	char		buffer[sizeof(struct redoahead_handshake) + 1];
 	union
 	{
 		struct cmsghdr align;
@@ -324,7 +324,7 @@ receive_hello(const struct listener *listener, int fd, struct listener_offer *of
 		return 0;
 	if (n <= 0)
 	{
-		hello__refuse(verdict, REDOAHEAD_BAD_VERSION, "closed without a hello");
+		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION, "closed without a handshake");
 		return -1;
 	}
 	have_fds = take_descriptors(&message, fds) == 0;
@@ -334,15 +334,15 @@ receive_hello(const struct listener *listener, int fd, struct listener_offer *of
 	 * client an error in place of our answer.
 	 */
 	if (check_user(listener, fd, &offer->peer, verdict) == 0 &&
-		hello__parse(buffer, (size_t) n, &offer->hello, verdict) == 0)
+		handshake__parse(buffer, (size_t) n, &offer->handshake, verdict) == 0)
 	{
 		if (!have_fds && (message.msg_flags & MSG_CTRUNC))
-			hello__refuse(verdict, REDOAHEAD_BAD_RING,
+			handshake__refuse(verdict, REDOAHEAD_BAD_RING,
 						  "no descriptor is left for the ring; raise the limits of the daemon");
 		else if (!have_fds)
-			hello__refuse(verdict, REDOAHEAD_BAD_RING,
-						  "hello without exactly two descriptors; report a bug");
-		else if (hello__match(&offer->hello, listener->cluster, verdict) == 0)
+			handshake__refuse(verdict, REDOAHEAD_BAD_RING,
+						  "handshake without exactly two descriptors; report a bug");
+		else if (handshake__match(&offer->handshake, listener->cluster, verdict) == 0)
 		{
 			offer->socket = fd;
 			offer->memfd = fds[0];
@@ -365,7 +365,7 @@ receive_hello(const struct listener *listener, int fd, struct listener_offer *of
 int
 listener__handle(struct listener *listener, int fd, struct listener_offer *offer)
 {
-	struct hello_verdict verdict;
+	struct handshake_verdict verdict;
 	int			got;
 
 	if (fd == listener->fd)
@@ -373,7 +373,7 @@ listener__handle(struct listener *listener, int fd, struct listener_offer *offer
 		accept_client(listener);
 		return 0;
 	}
-	got = receive_hello(listener, fd, offer, &verdict);
+	got = receive_handshake(listener, fd, offer, &verdict);
 	if (got == 0)
 		return 0;
 	find_client(listener, fd)->fd = -1;
@@ -397,7 +397,7 @@ listener__handle(struct listener *listener, int fd, struct listener_offer *offer
 void
 listener__expire(struct listener *listener, uint64_t now_us)
 {
-	struct hello_verdict verdict;
+	struct handshake_verdict verdict;
 
 	if (listener->resume_us != 0 && listener->resume_us <= now_us)
 		resume_accepting(listener);
@@ -407,7 +407,7 @@ listener__expire(struct listener *listener, uint64_t now_us)
 
 		if (client->fd < 0 || client->deadline_us > now_us)
 			continue;
-		hello__refuse(&verdict, REDOAHEAD_BAD_VERSION, "it said nothing for %d s",
+		handshake__refuse(&verdict, REDOAHEAD_BAD_VERSION, "it said nothing for %d s",
 					  (int) (HELLO_TIMEOUT_US / 1000000));
 		listener__refuse(listener, client->fd, &verdict);
 		close(client->fd);

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
-#include "source/hello.h"
+#include "source/handshake.h"
 
-/* Connections that have not said hello yet, at most. */
+/* Connections that have not sent their handshake yet, at most. */
 #define LISTENER_MAX_CLIENTS	8
 
 /* A server that wants to be served; the receiver closes the descriptors. */
@@ -20,7 +20,7 @@ struct listener_offer
 	int			memfd;			/* the ring */
 	int			eventfd;		/* readable when we are to wake up */
 	pid_t		peer;			/* the startup process */
-	struct redoahead_hello hello;	/* checked */
+	struct redoahead_handshake handshake;	/* checked */
 };
 
 struct listener;
@@ -35,7 +35,7 @@ void		listener__expire(struct listener *listener, uint64_t now_us);
 int			listener__wait_ms(const struct listener *listener, uint64_t now_us);
 void		listener__accept(struct listener *listener, int socket);
 void		listener__refuse(struct listener *listener, int socket,
-							 const struct hello_verdict *verdict);
+							 const struct handshake_verdict *verdict);
 void		listener__drop_offer(struct listener_offer *offer);
 
 #endif							/* REDOAHEAD_SOURCE_LISTENER_H */

@@ -194,8 +194,8 @@ ring__publish(struct ring *ring, const struct ring_progress *progress)
 	__atomic_store_n(&shared->blocks_stale, progress->blocks_stale, __ATOMIC_RELAXED);
 	__atomic_store_n(&shared->in_flight, progress->in_flight, __ATOMIC_RELAXED);
 	__atomic_store_n(&shared->busy_ns, progress->busy_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared->depth, progress->depth, __ATOMIC_RELAXED);
-	__atomic_store_n(&shared->window, progress->window, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared->io_depth, progress->io_depth, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared->readahead_limit, progress->readahead_limit, __ATOMIC_RELAXED);
 }
 
 /*

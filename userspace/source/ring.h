@@ -19,8 +19,8 @@ struct ring_progress
 	uint64_t	blocks_stale;	/* blocks already replayed */
 	uint64_t	in_flight;		/* blocks requested and not yet there */
 	uint64_t	busy_ns;		/* CPU time in this recovery, ns */
-	uint32_t	depth;			/* most blocks in flight */
-	uint32_t	window;			/* most blocks read ahead of redo */
+	uint32_t	io_depth;		/* most blocks in flight */
+	uint32_t	readahead_limit;	/* most blocks read ahead of redo */
 };
 
 /* All that must not be read from shared memory twice is kept here. */

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "common/redoahead_abi.h"
-#include "report/log.h"
+#include "base/log.h"
 #include "source/sockfile.h"
 
 #define BACKLOG		8

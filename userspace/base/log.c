@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "report/log.h"
+#include "base/log.h"
 
 #define LINE_BYTES	2048
 

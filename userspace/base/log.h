@@ -2,8 +2,8 @@
  * log.h
  *		The one way to the terminal or the journal for diagnostics.
  */
-#ifndef REDOAHEAD_REPORT_LOG_H
-#define REDOAHEAD_REPORT_LOG_H
+#ifndef REDOAHEAD_BASE_LOG_H
+#define REDOAHEAD_BASE_LOG_H
 
 /* Seriousness of a message; LOG_LEVEL_DEBUG is shown with --verbose only. */
 enum log_level
@@ -23,4 +23,4 @@ void		log__write(enum log_level level, const char *format,...)
 #define log_info(...)		log__write(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)		log__write(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-#endif							/* REDOAHEAD_REPORT_LOG_H */
+#endif							/* REDOAHEAD_BASE_LOG_H */

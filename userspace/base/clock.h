@@ -2,8 +2,8 @@
  * clock.h
  *		Time in microseconds.
  */
-#ifndef REDOAHEAD_REPORT_CLOCK_H
-#define REDOAHEAD_REPORT_CLOCK_H
+#ifndef REDOAHEAD_BASE_CLOCK_H
+#define REDOAHEAD_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
@@ -32,4 +32,4 @@ clock__cpu_us(void)
 	return clock__read_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-#endif							/* REDOAHEAD_REPORT_CLOCK_H */
+#endif							/* REDOAHEAD_BASE_CLOCK_H */
