@@ -119,7 +119,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	start -- --timeline "$work/timeline"
 	produce --count 6000 --rate 10000 --blocks 2000
 	wait_for sessions_ended 1
-	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read$/ { exit 1 }
+	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\treadahead_limit\tblocks_read$/ { exit 1 }
 		NR > 1 && (NF != 8 || $1 < seconds || $8 < blocks || $4 > 2 * $6) { exit 1 }
 		NR > 1 { seconds = $1; blocks = $8 }
 		END { if (NR < 4 || blocks == 0) exit 1 }' "$work/timeline" || { cat "$work/timeline"; return 1; }

@@ -208,12 +208,11 @@ prefault_worker() {			# DATA
 		order by name"
 	echo "$output"
 	[ "${lines[0]}" = "redoahead.decode_buffer_size|kB|sighup|512|1048576" ]
-	[ "${lines[1]}" = "redoahead.prefault|MB|sighup|0|1024" ]
-	[ "${lines[2]}" = "redoahead.ring_size||sighup|1024|1048576" ]
-	[ "${lines[3]}" = "redoahead.socket||sighup||" ]
-	[ "${lines[4]}" = "redoahead.lookahead||sighup|64|1048576" ]
+	[ "${lines[1]}" = "redoahead.lookahead||sighup|64|1048576" ]
+	[ "${lines[2]}" = "redoahead.prefault|MB|sighup|0|1024" ]
+	[ "${lines[3]}" = "redoahead.ring_size||sighup|1024|1048576" ]
+	[ "${lines[4]}" = "redoahead.socket||sighup||" ]
 	[ "$(sql "$DATA" -c "show redoahead.socket")" = pg_stat_tmp/redoahead.sock ]
-	# A reserved word in SQL, though not in postgresql.conf: hence the quotes.
 	run sql "$DATA" -c 'set redoahead.lookahead = 100'
 	[[ "$output" == *"cannot be changed now"* ]]
 	run sql "$DATA" -c 'alter system set redoahead.lookahead = 63'
