@@ -16,7 +16,7 @@
 enum array_phase
 {
 	ARRAY_LOADING,				/* no request waits for the model */
-	ARRAY_RUNNING				/* requests take as long as the model says */
+	ARRAY_RUNNING				/* requests take as long as the model computes */
 };
 
 /* How well the model keeps its own time, since the last reset. */

@@ -1,8 +1,8 @@
 /*
  * disk.h
- *		A modelled disk: takes requests, and says when they are done.
+ *		A modelled disk: takes requests and computes when they complete.
  *
- * Time is whatever the caller says it is, in ns, and must not run backwards.
+ * The caller passes the time, in ns; it must not run backwards.
  */
 #ifndef DISKMODEL_DISK_H
 #define DISKMODEL_DISK_H

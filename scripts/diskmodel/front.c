@@ -6,26 +6,20 @@
  *		stats				counters as JSON; see array__describe
  *		control				write "load" or "run" to it to change the phase
  *
- * It is meant for one user, the loop driver.  One thread serves it, because
- * nothing here takes long: requests are started, and answered when they are
- * done.  The files are opened for direct I/O, so that each request reaches
- * the model.
+ * Its only user is the loop driver.  The files are opened for direct I/O, so
+ * that each request reaches the model.  Mounting and the event loop are in
+ * session.c.
  */
 #define FUSE_USE_VERSION 312
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "buffers.h"
 #include "front.h"
-#include "base/log.h"
 
 /* Inodes. */
 #define INODE_CONTROL	2
@@ -34,17 +28,11 @@
 
 #define PAGE_BYTES		4096
 
-/* Nothing changes behind the kernel's back. */
+/* Attributes never change: the kernel may keep them for so long, s. */
 #define FOR_EVER		86400.0
 
-/* The kernel may have so many requests open. */
+/* Most requests that the kernel may have open. */
 #define MAX_BACKGROUND	8192
-
-/* Take so many requests before looking at what is due. */
-#define REQUESTS_AT_ONCE	32
-
-/* Look at least so often whether a signal came between two looks, ns. */
-#define LONGEST_WAIT	1000000000
 
 #define CONTROL_BYTES	16
 
@@ -401,96 +389,18 @@ static const struct fuse_lowlevel_ops operations = {
 	.fsync = op_fsync,
 };
 
-/* ---------- the loop ---------- */
-
-/* Take what the kernel asks for. */
-static void
-take_requests(struct fuse_session *session, struct fuse_buf *buffer)
+/* The operations on the file system of an array; both arguments stay the caller's. */
+const struct fuse_lowlevel_ops *
+front__begin(struct array *array, const struct array_settings *settings)
 {
-	for (unsigned i = 0; i < REQUESTS_AT_ONCE; i++)
-	{
-		/* On -ENODEV, the end of the mount, libfuse ends the session by itself. */
-		if (fuse_session_receive_buf(session, buffer) <= 0)
-			return;
-		fuse_session_process_buf(session, buffer);
-	}
-}
-
-/* Serve until the file system is unmounted or a signal comes. */
-static int
-serve(struct fuse_session *session)
-{
-	int			fuse_fd = fuse_session_fd(session);
-	int			poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	struct fuse_buf buffer = {0};
-	struct epoll_event event = {.events = EPOLLIN};
-	int			err = 0;
-
-	if (poll_fd < 0)
-		return -errno;
-	if (fcntl(fuse_fd, F_SETFL, O_NONBLOCK | fcntl(fuse_fd, F_GETFL)) != 0 ||
-		epoll_ctl(poll_fd, EPOLL_CTL_ADD, fuse_fd, &event) != 0 ||
-		epoll_ctl(poll_fd, EPOLL_CTL_ADD, array__poll_fd(front.array), &event) != 0)
-		err = -errno;
-
-	while (err == 0 && !fuse_session_exited(session))
-	{
-		bool		undisturbed;
-		uint64_t	wait = array__wait_ns(front.array, &undisturbed);
-		struct timespec timeout = {0};
-
-		if (wait >= LONGEST_WAIT)
-			timeout.tv_sec = 1;
-		else
-			timeout.tv_nsec = (long) wait;
-		if (undisturbed)
-			nanosleep(&timeout, NULL);
-		else if (epoll_pwait2(poll_fd, &event, 1, &timeout, NULL) < 0 && errno != EINTR)
-			err = -errno;
-		take_requests(session, &buffer);
-		array__advance(front.array);
-	}
-	free(buffer.mem);
-	close(poll_fd);
-	return err;
-}
-
-/* Mount the file system, and serve it until it is unmounted or a signal comes. */
-int
-front__serve(struct array *array, const struct array_settings *settings,
-			 const char *mount_point)
-{
-	struct fuse_args arguments = FUSE_ARGS_INIT(0, NULL);
-	struct fuse_session *session = NULL;
-	int			err = -EIO;
-
 	front = (struct front) {.array = array,.settings = settings};
-	if (fuse_opt_add_arg(&arguments, "diskmodel") == 0 &&
-		fuse_opt_add_arg(&arguments, "-ofsname=redoahead-disklab") == 0)
-		session = fuse_session_new(&arguments, &operations, sizeof(operations), NULL);
-	fuse_opt_free_args(&arguments);
-	if (session == NULL)
-	{
-		log_error("could not set up a FUSE session");
-		return err;
-	}
-	if (fuse_set_signal_handlers(session) != 0)
-		log_error("could not set signal handlers");
-	else
-	{
-		if (fuse_session_mount(session, mount_point) != 0)
-			log_error("could not mount a FUSE file system on \"%s\"; "
-					  "it needs /dev/fuse and root", mount_point);
-		else
-		{
-			err = serve(session);
-			if (err != 0)
-				log_error("could not wait for requests: %s", strerror(-err));
-			fuse_session_unmount(session);
-		}
-		fuse_remove_signal_handlers(session);
-	}
-	fuse_session_destroy(session);
+	return &operations;
+}
+
+/* Free what the operations allocated. */
+void
+front__end(void)
+{
 	free(front.stats);
-	return err;
+	front = (struct front) {0};
 }

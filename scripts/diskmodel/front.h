@@ -7,7 +7,10 @@
 
 #include "array.h"
 
-int			front__serve(struct array *array, const struct array_settings *settings,
-						 const char *mount_point);
+struct fuse_lowlevel_ops;
+
+const struct fuse_lowlevel_ops *front__begin(struct array *array,
+											 const struct array_settings *settings);
+void		front__end(void);
 
 #endif							/* DISKMODEL_FRONT_H */

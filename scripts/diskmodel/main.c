@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 
 #include "array.h"
-#include "front.h"
+#include "session.h"
 #include "base/log.h"
 
 #define EXIT_USAGE		2
@@ -117,7 +117,7 @@ become_a_device(void)
 		log_warning("could not become an I/O flusher: %s", strerror(errno));
 #endif
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-		log_warning("could not lock memory: %s; the model may be late when memory is short",
+		log_warning("could not lock memory: %s; the model may be late under memory pressure",
 					strerror(errno));
 	oom = fopen("/proc/self/oom_score_adj", "w");
 	if (oom == NULL || fputs("-1000", oom) < 0 || fclose(oom) != 0)
@@ -145,7 +145,7 @@ main(int argc, char **argv)
 	if (err == 0)
 	{
 		become_a_device();
-		err = front__serve(array, &arguments.settings, arguments.mount_point);
+		err = session__serve(array, &arguments.settings, arguments.mount_point);
 		array__destroy(array);
 	}
 	else

@@ -6,8 +6,8 @@
  * Without it a sequential reader loses a revolution between two requests,
  * because the next one comes just after its first sector has gone by.
  *
- * Simplified: a head that had stopped because it was far enough ahead goes on
- * at once when more is asked for, without waiting for its sector.
+ * Simplified: a head that stopped because it was far enough ahead resumes at once
+ * when more is requested, without waiting for its sector.
  */
 #include <string.h>
 
@@ -113,8 +113,8 @@ readahead__start(struct readahead *cache, uint64_t offset, uint32_t length, uint
 }
 
 /*
- * The arm is needed elsewhere.  If it was reading ahead, tell where the head
- * is now.
+ * Stop reading ahead, because the arm is needed elsewhere.  Returns true and the
+ * position of the head if it was reading ahead.
  */
 bool
 readahead__stop(struct readahead *cache, const struct geometry *geometry, uint64_t time,

@@ -25,7 +25,7 @@ struct readahead
 	unsigned	newest;			/* index of the one that was started last */
 	bool		reading;		/* the head is behind its end and reads on */
 	uint64_t	since;			/* when the head was at its end, ns */
-	uint64_t	demanded;		/* end of what was asked for from it, bytes */
+	uint64_t	demanded;		/* end of what was requested from it, bytes */
 	uint64_t	disk_bytes;		/* there is nothing to read after this, bytes */
 };
 

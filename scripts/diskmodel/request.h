@@ -33,7 +33,7 @@ struct request
 	uint64_t	arrived;		/* when it was submitted, ns */
 	uint64_t	entered;		/* when the drive took it into its queue, ns */
 	uint64_t	barrier;		/* of a flush: the last write that it waits for */
-	uint64_t	done;			/* when the model says that it is done, ns */
+	uint64_t	done;			/* when the model completes it, ns */
 };
 
 /* First in, first out. */

@@ -9,9 +9,8 @@
  * or in turn with reads if the buffer is half full or a flush waits for it.
  * An arm that has nothing to do after a read reads ahead.
  *
- * The next service begins at the time when the last one ended, not at the time
- * when the caller came to ask: a caller that is late costs the disk nothing,
- * unless it is later than CATCH_UP.
+ * The next service begins at the time when the last one ended, not at the time of
+ * the call: a late call costs the disk nothing, unless it is later than CATCH_UP.
  */
 #include "spindle.h"
 
@@ -78,7 +77,7 @@ estimate_read(const struct spindle *spindle, const struct request *request, uint
 	return service;
 }
 
-/* The arm leaves what it reads ahead. */
+/* The arm stops reading ahead. */
 static void
 stop_reading_ahead(struct spindle *spindle, uint64_t time)
 {

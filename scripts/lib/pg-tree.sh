@@ -28,7 +28,7 @@ pg_tree__patch_one() {		# SOURCE PATCH-FILE [OPTION...]
 	output=$(patch -p1 --fuzz=0 --force --no-backup-if-mismatch --reject-file=- \
 		-d "$source" "$@" <"$patch" 2>&1) || {
 		echo "$output" | sed 's/^/  /' >&2
-		die "${patch##*/} does not apply to PostgreSQL $(pg_tree__version "$source") without fuzz; mend it with quilt on that source (push -f, repair the rejects, refresh), then run scripts/patch-queue import and export"
+		die "${patch##*/} does not apply to PostgreSQL $(pg_tree__version "$source") without fuzz; fix it with quilt on that source (push -f, resolve the rejects, refresh), then run scripts/patch-queue import and export"
 	}
 }
 
