@@ -13,7 +13,7 @@ load lib/daemon
 	[ "$status" -eq 2 ]
 	[[ $output == *"no data directory"* ]]
 	local option
-	for option in --io-depth=0 --io-depth=4097 --io-depth=x --start-depth=0 --start-depth=4097 --readahead-limit=0 --readahead-limit=1048577 --start-window=0 --start-window=1048577 --feedback=maybe --files=-1 --backend=magic --nonsense; do
+	for option in --io-depth=0 --io-depth=4097 --io-depth=x --readahead-limit=0 --readahead-limit=1048577 --files=-1 --backend=magic --nonsense; do
 		run "$redoahead" serve -D "$pgdata" "$option"
 		[ "$status" -eq 2 ]
 	done

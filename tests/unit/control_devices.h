@@ -61,7 +61,7 @@ begin(unsigned depth, unsigned max_depth)
 {
 	now_us = 1000000;
 	blocks = 0;
-	control__init(&control, depth, max_depth, 65536, 65536, true);
+	control__init(&control, depth, max_depth, 65536, true);
 	control__begin(&control, now_us);
 }
 

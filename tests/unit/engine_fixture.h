@@ -146,7 +146,7 @@ static void
 start(unsigned depth, unsigned window)
 {
 	const struct engine_options options = {
-		.sink = &fake_sink,.dirfd = dirfd_,.depth = depth,.start_depth = 256,.window = window,.start_window = window,.files = 16
+		.sink = &fake_sink,.dirfd = dirfd_,.depth = depth,.window = window,.files = 16
 	};
 	const struct relpath_layout layout = {
 		.block_size = BLOCK_BYTES,.segment_blocks = 131072,.wal_segment_bytes = 16 << 20,

@@ -144,7 +144,7 @@ test_a_fixed_depth_stays(void **state)
 {
 	(void) state;
 	begin(256, 1024);
-	control__init(&control, 256, 1024, 65536, 65536, false);
+	control__init(&control, 256, 1024, 65536, false);
 	work(array, 10, true, 0);
 	assert_int_equal(control.depth, 256);
 }
@@ -243,7 +243,7 @@ test_short_memory_does_not_change_a_fixed_depth(void **state)
 {
 	(void) state;
 	now_us = 1000000;
-	control__init(&control, 256, 256, 65536, 65536, false);
+	control__init(&control, 256, 256, 65536, false);
 	control__begin(&control, now_us);
 	control__fit(&control, now_us, 100);
 	assert_int_equal(control.depth, 256);
@@ -254,7 +254,7 @@ static void
 test_a_small_window_stays_small(void **state)
 {
 	(void) state;
-	control__init(&control, 256, 1024, 1, 1, true);
+	control__init(&control, 256, 1024, 1, true);
 	control__begin(&control, now_us);
 	control__fit(&control, now_us, UINT64_MAX);
 	control__fit(&control, now_us, 0);

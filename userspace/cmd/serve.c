@@ -23,7 +23,6 @@
 
 #define DEFAULT_DEPTH		1024
 #define DEFAULT_WINDOW		65536
-#define DEFAULT_START_DEPTH	256
 #define DEFAULT_FILES		1000
 
 #define MAX_DEPTH			4096
@@ -39,22 +38,16 @@ struct serve_arguments
 	const char *stats;			/* statistics file, or NULL */
 	const char *timeline;		/* timeline file, or NULL */
 	unsigned	depth;			/* most blocks in flight */
-	unsigned	start_depth;	/* blocks in flight at first */
 	unsigned	window;			/* most blocks read ahead of redo */
-	unsigned	start_window;	/* blocks read ahead of redo at first */
 	unsigned	files;			/* most descriptors of data files */
-	const char *feedback;		/* auto, on or off */
 };
 
 enum
 {
 	OPTION_SOCKET = 256,
 	OPTION_DEPTH,
-	OPTION_START_DEPTH,
 	OPTION_WINDOW,
-	OPTION_START_WINDOW,
 	OPTION_FILES,
-	OPTION_FEEDBACK,
 	OPTION_BACKEND,
 	OPTION_TRACE,
 	OPTION_STATS,
@@ -68,19 +61,12 @@ static const struct argp_option options[] = {
 	REDOAHEAD_DEFAULT_SOCKET ")", 0},
 	{"io-depth", OPTION_DEPTH, "BLOCKS", 0,
 	"never more blocks than this in flight, 1 to 4096 (default: 1024)", 0},
-	{"start-depth", OPTION_START_DEPTH, "BLOCKS", 0,
-	"blocks in flight at first, 1 to 4096 (default: 256)", 0},
 	{"readahead-limit", OPTION_WINDOW, "BLOCKS", 0,
 	"never more blocks than this read ahead of redo, 1 to 1048576 (default: 65536)", 0},
-	{"start-window", OPTION_START_WINDOW, "BLOCKS", 0,
-	"blocks read ahead of redo at first, 1 to 1048576 (default: as many as --readahead-limit)", 0},
 	{"files", OPTION_FILES, "FILES", 0,
 	"most data files kept open, fewer if the limit of the process is lower (default: 1000)", 0},
 	{"backend", OPTION_BACKEND, "NAME", 0,
 	"how to read: io_uring, fadvise, or auto for the first that works (default: auto)", 0},
-	{"feedback", OPTION_FEEDBACK, "WHEN", 0,
-		"let probes in the kernel tell what became of blocks: on, off, or auto for the first "
-	"seconds of a recovery, where that is possible (default: auto)", 0},
 	{"block-log", OPTION_TRACE, "FILE", 0, "write a line for each block to FILE", 0},
 	{"stats", OPTION_STATS, "FILE", 0, "keep all counters in FILE, as JSON", 0},
 	{"timeline", OPTION_TIMELINE, "FILE", 0,
@@ -102,20 +88,8 @@ parse_option(int key, char *value, struct argp_state *state)
 		case OPTION_DEPTH:
 			arguments->depth = (unsigned) options__number(state, "io-depth", value, 1, MAX_DEPTH);
 			break;
-		case OPTION_START_DEPTH:
-			arguments->start_depth = (unsigned) options__number(state, "start-depth", value, 1, MAX_DEPTH);
-			break;
 		case OPTION_WINDOW:
 			arguments->window = (unsigned) options__number(state, "readahead-limit", value, 1, MAX_WINDOW);
-			break;
-		case OPTION_START_WINDOW:
-			arguments->start_window = (unsigned) options__number(state, "start-window", value, 1,
-																 MAX_WINDOW);
-			break;
-		case OPTION_FEEDBACK:
-			if (strcmp(value, "auto") != 0 && strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
-				argp_error(state, "--feedback=%s: not auto, on or off", value);
-			arguments->feedback = value;
 			break;
 		case OPTION_FILES:
 			arguments->files = (unsigned) options__number(state, "files", value, 1, MAX_FILES);
@@ -222,33 +196,6 @@ make_engine(struct engine **engine, struct engine_options *engine_options,
 	return err;
 }
 
-/*
- * Load the probes if they are wanted and possible.  Returns 0 and perhaps no feedback,
- * or -errno.
- */
-static int
-open_feedback(struct feedback **feedback, const struct cluster *cluster,
-			  const struct serve_arguments *arguments)
-{
-	char		reason[ATTACH_REASON];
-	int			err;
-
-	if (strcmp(arguments->feedback, "off") == 0)
-		return 0;
-	err = feedback__open(feedback, cluster, arguments->window,
-						 strcmp(arguments->feedback, "auto") == 0, reason);
-	if (err == 0)
-		return 0;
-	if (strcmp(arguments->feedback, "on") == 0)
-	{
-		log_error("--feedback=on is not possible: %s", reason);
-		return err;
-	}
-	log_info("going by what the daemon counts itself, without probes: %s; --feedback=off does not "
-			 "try", reason);
-	return 0;
-}
-
 /* Serve one cluster until told to stop. */
 int
 cmd__serve(int argc, char **argv)
@@ -257,15 +204,12 @@ cmd__serve(int argc, char **argv)
 		.socket = REDOAHEAD_DEFAULT_SOCKET,
 		.backend = "auto",
 		.depth = DEFAULT_DEPTH,
-		.start_depth = DEFAULT_START_DEPTH,
 		.window = DEFAULT_WINDOW,
 		.files = DEFAULT_FILES,
-		.feedback = "auto",
 	};
 	struct cluster cluster;
 	struct trace *trace = NULL;
 	struct timeline *timeline = NULL;
-	struct feedback *feedback = NULL;
 	struct engine *engine = NULL;
 	struct engine_options engine_options;
 	struct serve_config config;
@@ -280,14 +224,10 @@ cmd__serve(int argc, char **argv)
 	{
 		.dirfd = cluster.dirfd,
 		.depth = arguments.depth,
-		.start_depth = arguments.start_depth,
 		.window = arguments.window,
-		.start_window = arguments.start_window > 0 ? arguments.start_window : arguments.window,
 		.files = fit_files(arguments.files),
 	};
-	err = open_feedback(&feedback, &cluster, &arguments);
-	if (err == 0)
-		err = cluster__become_owner(&cluster);
+	err = cluster__become_owner(&cluster);
 	if (err == 0 && arguments.trace != NULL)
 		err = trace__open(&trace, arguments.trace);
 	if (err == 0 && arguments.timeline != NULL)
@@ -302,7 +242,6 @@ cmd__serve(int argc, char **argv)
 			.cluster = &cluster,
 			.engine = engine,
 			.engine_options = &engine_options,
-			.feedback = feedback,
 			.socket = arguments.socket,
 			.stats_path = arguments.stats,
 			.timeline = timeline,
@@ -311,7 +250,6 @@ cmd__serve(int argc, char **argv)
 	}
 
 	engine__destroy(engine);
-	feedback__close(feedback);
 	timeline__close(timeline);
 	trace__close(trace);
 	cluster__close(&cluster);

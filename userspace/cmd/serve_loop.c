@@ -184,8 +184,6 @@ serve_round(struct serve *serve)
 		taken += n;
 	}
 
-	feedback__take(serve->config->feedback, engine__counters(engine));
-
 	/* With all asked for, look at the ring again soon, or let it fill. */
 	gather = may_gather(serve, replay_lsn);
 	done = engine__run(engine, replay_lsn, decode_lsn(serve, replay_lsn),

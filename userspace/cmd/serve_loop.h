@@ -7,7 +7,6 @@
 
 #include "cluster/cluster.h"
 #include "engine/engine.h"
-#include "probe/feedback.h"
 #include "report/timeline.h"
 
 struct serve_config
@@ -15,7 +14,6 @@ struct serve_config
 	struct cluster *cluster;	/* whose recoveries to serve */
 	struct engine *engine;		/* what brings blocks in */
 	const struct engine_options *engine_options;	/* how it was made */
-	struct feedback *feedback;	/* what probes tell of its work, or NULL */
 	const char *socket;			/* path of the socket */
 	const char *stats_path;		/* statistics file, or NULL */
 	struct timeline *timeline;	/* where each moment is told of, or NULL */

@@ -83,7 +83,6 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);
-	feedback__begin(serve->config->feedback, offer->peer);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 offer->handshake.server_version, serve->ring.capacity);
 	serve__write_stats(serve);
@@ -96,12 +95,9 @@ serve__detach(struct serve *serve)
 	struct engine *engine = serve->config->engine;
 	int			err;
 
-	feedback__take(serve->config->feedback, engine__counters(engine));
-	feedback__end(serve->config->feedback);
 	err = engine__end(engine);
 	serve__update_times(serve);
-	summary__log(engine__counters(engine), ring__dropped(&serve->ring),
-				 feedback__works(serve->config->feedback));
+	summary__log(engine__counters(engine), ring__dropped(&serve->ring));
 	serve->last = *engine__counters(engine);
 	counters__add(&serve->ended, &serve->last);
 

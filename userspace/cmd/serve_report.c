@@ -27,7 +27,6 @@ serve__write_stats(struct serve *serve)
 	struct counters total = serve->ended;
 	struct stats stats = {
 		.backend = config->engine_options->sink->name,
-		.feedback = feedback__works(config->feedback) ? "probes" : "own",
 		.control = engine__control(config->engine),
 		.begin_us = serve->begin_us,
 		.attached = serve->attached,

@@ -11,6 +11,9 @@
 /* Changes that are remembered. */
 #define CONTROL_LOG		32
 
+/* Depth at first, blocks. */
+#define CONTROL_START_DEPTH	256
+
 /* Least depth and window, blocks. */
 #define CONTROL_MIN_DEPTH	8
 #define CONTROL_MIN_WINDOW	64
@@ -22,9 +25,7 @@ enum control_reason
 	CONTROL_FASTER,				/* more in flight brings more per second */
 	CONTROL_AS_FAST,			/* less in flight brings as much */
 	CONTROL_LESS_MEMORY,		/* what is read ahead might be evicted unused */
-	CONTROL_MORE_MEMORY,		/* there is room for more again */
-	CONTROL_LATE,				/* redo waits for blocks that were asked for too late */
-	CONTROL_EVICTED				/* redo had to read what had been evicted */
+	CONTROL_MORE_MEMORY			/* there is room for more again */
 };
 
 /* A change of a limit. */
@@ -47,18 +48,6 @@ struct control_sample
 	uint64_t	waits_us;		/* of that, time in which redo stood still, us */
 };
 
-/* What became of blocks since the last time; without probes, as far as it is known. */
-struct control_feedback
-{
-	uint64_t	elapsed_us;		/* how long that was, us */
-	uint64_t	waited_us;		/* of that, time in which redo waited, us */
-	uint64_t	read;			/* blocks that redo read */
-	uint64_t	late;			/* of those, the ones it waited for */
-	uint64_t	evicted;		/* of those, read ahead, and evicted before redo came */
-	bool		depth_full;		/* more was wanted than may be in flight */
-	bool		window_full;	/* more was wanted than may be read ahead */
-};
-
 struct control
 {
 	unsigned	depth;			/* most blocks in flight now */
@@ -66,8 +55,6 @@ struct control
 	unsigned	max_depth;		/* never more than this */
 	unsigned	window;			/* most blocks to read ahead of redo now */
 	unsigned	max_window;		/* never more than this */
-	unsigned	fitting;		/* as far as memory goes, blocks */
-	unsigned	asked;			/* as far as what became of blocks goes, blocks */
 	bool		trials;			/* may the depth be changed? */
 
 	/* The trial of another depth: a measurement before, in and after it. */
@@ -92,14 +79,6 @@ struct control
 	bool		was_limited;	/* likewise */
 	bool		was_waiting;	/* likewise */
 
-	/* What became of blocks. */
-	bool		waiting;		/* redo did wait, the last time */
-	bool		early;			/* may the depth still be doubled without a measurement? */
-	unsigned	ceiling;		/* of control->asked, as evictions told */
-	uint64_t	hold_blocks;	/* blocks that redo reads before evictions tell anything new */
-	uint64_t	evicted_us;		/* when they told last, or the ceiling was raised, us */
-	uint64_t	relax_us;		/* from then until the ceiling is raised, us */
-
 	/* The record. */
 	uint64_t	changes;		/* so far */
 	uint64_t	failed_trials;	/* trials that changed nothing */
@@ -110,17 +89,15 @@ struct control
 static inline bool
 control__is_short(const struct control *control)
 {
-	return control->fitting < control->max_window;
+	return control->window < control->max_window;
 }
 
 void		control__init(struct control *control, unsigned depth, unsigned max_depth,
-						  unsigned window, unsigned max_window, bool trials);
+						  unsigned max_window, bool trials);
 void		control__begin(struct control *control, uint64_t now_us);
 void		control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 						  bool limited, bool redo_waits);
 void		control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks);
-void		control__feed(struct control *control, uint64_t now_us,
-						  const struct control_feedback *seen);
 const char *control__reason_name(enum control_reason reason);
 
 #endif							/* REDOAHEAD_ENGINE_CONTROL_H */

@@ -43,12 +43,6 @@
 #define START_BLOCKS	16
 #define START_PERCENT	110
 
-/*
- * But it takes so long while the window is small, us: if that grows meanwhile, as it
- * does while redo waits, it is measured anew.
- */
-#define START_SMALL_US	60000
-
 /* Trials in a row that must succeed before the depth is changed, down and up. */
 static const unsigned confirmations[] = {2, 3};
 
@@ -122,7 +116,7 @@ control_depth__begin(struct control *control)
 static unsigned
 part_of_window(const struct control *control, unsigned depths)
 {
-	unsigned	depth = control->fitting / depths;
+	unsigned	depth = control->window / depths;
 
 	if (!control__is_short(control) || depth >= control->max_depth)
 		return control->max_depth;
@@ -236,7 +230,6 @@ end_trial(struct control *control, uint32_t after)
 	control__record(control, control->up ? CONTROL_FASTER : CONTROL_AS_FAST,
 		   control->settled, control->trial);
 	control->depth = control->settled = control->trial;
-	control->early = false;
 	control->backoff[control->up] = MIN_BACKOFF;
 	control->pause[!control->up] = control->backoff[!control->up];
 }
@@ -315,10 +308,8 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	struct control_sample *sample = &control->sample;
 	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->depth;
 	uint64_t	least = control->starting ? START_BLOCKS : SAMPLE_BLOCKS;
-	uint64_t	sample_us = !control->starting ? control->sample_us :
-		control->asked < control->ceiling ? START_SMALL_US : SAMPLE_US;
+	uint64_t	sample_us = control->starting ? SAMPLE_US : control->sample_us;
 
-	redo_waits = redo_waits || control->waiting;
 	control->last_us = now_us;
 	control->last_blocks = blocks;
 	if (!control->trials)

@@ -88,8 +88,8 @@ engine__create(struct engine **result, const struct engine_options *options)
 		engine__destroy(engine);
 		return err;
 	}
-	control__init(&engine->control, options->start_depth, options->depth, options->start_window,
-				  options->window, options->sink->set_depth != NULL);
+	control__init(&engine->control, CONTROL_START_DEPTH, options->depth, options->window,
+				  options->sink->set_depth != NULL);
 	*result = engine;
 	return 0;
 }
@@ -113,9 +113,6 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
 	engine->moved_us = engine->suspected_us = engine->reader.now_us;
-	engine->steered_us = engine->fed_us = engine->reader.now_us;
-	engine->stood_us = 0;
-	engine->fed = engine->reader.counters;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
 	engine->recent_refs = engine->recent_late = 0;
 	engine->full = false;

@@ -19,9 +19,7 @@ struct engine_options
 	const struct sink_ops *sink;	/* how to read */
 	int			dirfd;			/* the data directory; stays the caller's */
 	unsigned	depth;			/* most blocks ever in flight */
-	unsigned	start_depth;	/* blocks in flight at first */
 	unsigned	window;			/* most blocks ever read ahead of redo */
-	unsigned	start_window;	/* blocks read ahead of redo at first */
 	unsigned	files;			/* most descriptors of data files */
 	struct trace *trace;		/* where each block is told of, or NULL */
 };

@@ -31,10 +31,6 @@ struct engine
 	uint64_t	replay_lsn;		/* where redo is */
 	uint64_t	moved_us;		/* when it was seen to move last, us */
 	uint64_t	suspected_us;	/* moved_us when blocks were suspected to be gone, us */
-	uint64_t	steered_us;		/* when the controller saw it last, us */
-	uint64_t	fed_us;			/* when it was told what became of blocks, us */
-	uint64_t	stood_us;		/* time that redo has stood still since then, us */
-	struct counters fed;		/* the counters then */
 };
 
 /* engine_steer.c */

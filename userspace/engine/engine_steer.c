@@ -15,36 +15,8 @@
 /* Time between two looks at memory, us. */
 #define MEMORY_US		1000000
 
-/* Time between two looks at what became of blocks, us. */
-#define FEED_US			20000
-
 /* Redo that has not moved for so long stands still, us. */
 #define STANDS_STILL_US	500
-
-/* Tell the controller what became of blocks: what the probes counted, if there are any. */
-static void
-feed(struct engine *engine)
-{
-	const struct counters *now = &engine->reader.counters;
-	const struct counters *before = &engine->fed;
-	uint64_t	waited_us = now->redo_waited_us - before->redo_waited_us;
-	uint64_t	late = now->redo_late + now->redo_missed - before->redo_late - before->redo_missed;
-	struct control_feedback seen = {
-		.elapsed_us = engine->reader.now_us - engine->fed_us,
-		/* Probes tell of a wait when it is over. */
-		.waited_us = waited_us > engine->stood_us ? waited_us : engine->stood_us,
-		.read = now->redo_timely - before->redo_timely + late,
-		.late = late,
-		.evicted = now->redo_missed_by[MISS_EVICTED] - before->redo_missed_by[MISS_EVICTED],
-		.depth_full = engine->limited,
-		.window_full = engine__waiting(engine) > 0 && !engine->limited && !engine->blocked,
-	};
-
-	control__feed(&engine->control, engine->reader.now_us, &seen);
-	engine->fed = *now;
-	engine->fed_us = engine->reader.now_us;
-	engine->stood_us = 0;
-}
 
 /* Let the controller see how it goes, and follow it.  To be called often. */
 void
@@ -54,17 +26,12 @@ engine_steer(struct engine *engine)
 	unsigned	depth = control->depth;
 	bool		stands_still = engine->reader.now_us - engine->moved_us >= STANDS_STILL_US;
 
-	if (stands_still)
+	if (stands_still && engine->suspected_us != engine->moved_us)
 	{
-		engine->stood_us += engine->reader.now_us - engine->steered_us;
-		if (engine->suspected_us != engine->moved_us)
-		{
-			recheck__redo_stands(&engine->recheck, &engine->pool);
-			recheck__redo_stands(&engine->late_recheck, &engine->late);
-		}
+		recheck__redo_stands(&engine->recheck, &engine->pool);
+		recheck__redo_stands(&engine->late_recheck, &engine->late);
 		engine->suspected_us = engine->moved_us;
 	}
-	engine->steered_us = engine->reader.now_us;
 
 	if (engine->reader.now_us - engine->memory_us >= MEMORY_US)
 	{
@@ -76,8 +43,6 @@ engine_steer(struct engine *engine)
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read +
 				  engine->reader.counters.blocks_reread, engine->limited, stands_still);
-	if (engine->reader.now_us - engine->fed_us >= FEED_US)
-		feed(engine);
 	if (control->depth != depth)
 		engine->options.sink->set_depth(engine->reader.sink, control->depth);
 }

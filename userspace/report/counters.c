@@ -41,20 +41,6 @@ counters__fail_name(enum fail_reason reason)
 	return names[reason];
 }
 
-/* Name of a cause, as in the statistics file and in the report of a trace. */
-const char *
-counters__miss_name(enum miss_cause cause)
-{
-	static const char *const names[MISS_CAUSE_COUNT] = {
-		[MISS_EVICTED] = "evicted",
-		[MISS_BEYOND_WINDOW] = "beyond_window",
-		[MISS_FAILED] = "failed",
-		[MISS_NOT_REFERENCED] = "not_referenced",
-	};
-
-	return names[cause];
-}
-
 /* The reason that a negative errno stands for. */
 enum fail_reason
 counters__fail_reason(int error)

@@ -34,16 +34,6 @@ enum fail_reason
 	FAIL_REASON_COUNT
 };
 
-/* Why redo had to read a block itself, as far as the daemon can know. */
-enum miss_cause
-{
-	MISS_EVICTED,				/* it was brought in, and evicted before use */
-	MISS_BEYOND_WINDOW,			/* named, but the daemon had not come to it */
-	MISS_FAILED,				/* named, but the daemon could not read it */
-	MISS_NOT_REFERENCED,		/* none of these: the server has not named it */
-	MISS_CAUSE_COUNT
-};
-
 /* Field order is the order of the statistics file. */
 struct counters
 {
@@ -67,15 +57,6 @@ struct counters
 	uint64_t	blocks_abandoned;	/* planned, but the recovery ended first */
 	uint64_t	known_missing;	/* of the failed, known from an earlier attempt */
 	uint64_t	latency_us;		/* from request to completion, summed, us */
-	uint64_t	redo_timely;	/* blocks that redo read and found; these from probes only */
-	uint64_t	redo_late;		/* that were on their way: redo waited */
-	uint64_t	redo_missed;	/* that redo had to read itself */
-	uint64_t	redo_missed_by[MISS_CAUSE_COUNT];	/* of those, by cause */
-	uint64_t	redo_waited_us; /* time that redo waited for late and missed ones, us */
-	uint64_t	cache_prefetched;	/* blocks that were not in the page cache before */
-	uint64_t	cache_used;		/* of those, read by redo */
-	uint64_t	cache_evicted;	/* of those, evicted before use */
-	uint64_t	cache_dropped;	/* of those, removed by redo with their file */
 	uint64_t	in_flight_max;	/* most blocks in flight at once */
 	uint64_t	files_opened;	/* data files opened */
 	uint64_t	files_evicted;	/* descriptors closed to make room */
@@ -87,7 +68,6 @@ struct counters
 
 const char *counters__invalid_name(enum invalid_reason reason);
 const char *counters__fail_name(enum fail_reason reason);
-const char *counters__miss_name(enum miss_cause cause);
 enum fail_reason counters__fail_reason(int error);
 uint64_t	counters__failed(const struct counters *counters);
 uint64_t	counters__invalid(const struct counters *counters);

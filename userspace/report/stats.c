@@ -38,13 +38,6 @@ static const struct
 	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
 	{"blocks_abandoned", offsetof(struct counters, blocks_abandoned)},
 	{"blocks_known_missing", offsetof(struct counters, known_missing)},
-	{"redo_blocks_timely", offsetof(struct counters, redo_timely)},
-	{"redo_blocks_late", offsetof(struct counters, redo_late)},
-	{"redo_blocks_missed", offsetof(struct counters, redo_missed)},
-	{"cache_blocks_prefetched", offsetof(struct counters, cache_prefetched)},
-	{"cache_blocks_used", offsetof(struct counters, cache_used)},
-	{"cache_blocks_evicted", offsetof(struct counters, cache_evicted)},
-	{"cache_blocks_dropped", offsetof(struct counters, cache_dropped)},
 	{"blocks_in_flight_max", offsetof(struct counters, in_flight_max)},
 	{"files_opened", offsetof(struct counters, files_opened)},
 	{"files_evicted", offsetof(struct counters, files_evicted)},
@@ -76,7 +69,6 @@ counters_object(const struct counters *counters)
 	struct json_object *object = json_object_new_object();
 	struct json_object *failed = json_object_new_object();
 	struct json_object *invalid = json_object_new_object();
-	struct json_object *missed = json_object_new_object();
 
 	for (size_t i = 0; i < sizeof(plain_counters) / sizeof(plain_counters[0]); i++)
 		add_count(object, plain_counters[i].name,
@@ -92,11 +84,6 @@ counters_object(const struct counters *counters)
 		add_count(invalid, counters__invalid_name(i), counters->refs_invalid[i]);
 	json_object_object_add(object, "refs_invalid_by_reason", invalid);
 
-	for (int i = 0; i < MISS_CAUSE_COUNT; i++)
-		add_count(missed, counters__miss_name(i), counters->redo_missed_by[i]);
-	json_object_object_add(object, "redo_blocks_missed_by_cause", missed);
-
-	add_seconds(object, "redo_waited_seconds", counters->redo_waited_us);
 	add_seconds(object, "latency_seconds", counters->latency_us);
 	add_seconds(object, "cpu_seconds", counters->cpu_us);
 	add_seconds(object, "elapsed_seconds", counters->elapsed_us);
@@ -153,7 +140,6 @@ stats_object(const struct stats *stats)
 			 (unsigned) (stats->replay_lsn >> 32), (unsigned) stats->replay_lsn);
 	add_count(object, "pid", (uint64_t) getpid());
 	json_object_object_add(object, "backend", json_object_new_string(stats->backend));
-	json_object_object_add(object, "feedback", json_object_new_string(stats->feedback));
 	json_object_object_add(object, "connected", json_object_new_boolean(stats->attached));
 	add_count(object, "recoveries", stats->recoveries);
 	add_count(object, "blocks_in_flight", stats->in_flight);

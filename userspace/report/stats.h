@@ -15,7 +15,6 @@
 struct stats
 {
 	const char *backend;		/* name of the sink */
-	const char *feedback;		/* where the controller's comes from */
 	const struct control *control;	/* the limits, and why they changed */
 	uint64_t	begin_us;		/* when the present or last recovery began, us */
 	bool		attached;		/* is a recovery attached? */

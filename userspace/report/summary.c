@@ -1,8 +1,6 @@
 /*
  * summary.c
  *		What the daemon's log says of a recovery that has ended.
- *
- * One line of what it did, and where probes have looked, one of what it was good for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,26 +32,9 @@ log_work(const struct counters *counters, uint64_t dropped)
 			 (double) counters->cpu_us / 1e6, (double) counters->elapsed_us / 1e6);
 }
 
-/* What that was good for. */
-static void
-log_use(const struct counters *counters)
-{
-	uint64_t	read = counters->redo_timely + counters->redo_late + counters->redo_missed;
-
-	log_info("probes saw redo read %" PRIu64 " blocks: %" PRIu64 " timely, %" PRIu64 " late, %" PRIu64
-			 " missed (evicted %" PRIu64 ", beyond window %" PRIu64 ", failed %" PRIu64
-			 ", not referenced %" PRIu64 "); waited %.3f s; of %" PRIu64
-			 " blocks brought into the page cache %" PRIu64 " were evicted before use",
-			 read, counters->redo_timely, counters->redo_late, counters->redo_missed,
-			 counters->redo_missed_by[MISS_EVICTED], counters->redo_missed_by[MISS_BEYOND_WINDOW],
-			 counters->redo_missed_by[MISS_FAILED], counters->redo_missed_by[MISS_NOT_REFERENCED],
-			 (double) counters->redo_waited_us / 1e6, counters->cache_prefetched,
-			 counters->cache_evicted);
-}
-
-/* Tell of a recovery: references that the server dropped; whether probes have counted. */
+/* Tell of a recovery: references that the server dropped. */
 void
-summary__log(const struct counters *counters, uint64_t dropped, bool probes)
+summary__log(const struct counters *counters, uint64_t dropped)
 {
 	log_work(counters, dropped);
 	if (counters->blocks_resident > 0)
@@ -62,6 +43,4 @@ summary__log(const struct counters *counters, uint64_t dropped, bool probes)
 	if (counters->blocks_reread > 0)
 		log_info("%" PRIu64 " blocks were evicted from the page cache before redo came, and were "
 				 "read again", counters->blocks_reread);
-	if (probes)
-		log_use(counters);
 }

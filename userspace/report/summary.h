@@ -10,6 +10,6 @@
 
 #include "report/counters.h"
 
-void		summary__log(const struct counters *counters, uint64_t dropped, bool probes);
+void		summary__log(const struct counters *counters, uint64_t dropped);
 
 #endif							/* REDOAHEAD_REPORT_SUMMARY_H */

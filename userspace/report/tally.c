@@ -223,17 +223,17 @@ tally__source_name(enum tally_source source)
 const char *
 tally__cause_name(enum tally_cause cause)
 {
-	switch (cause)
-	{
-		case TALLY_FILTERED:
-			return "filtered";
-		case TALLY_ENGINE_DOWN:
-			return "engine_down";
-		case TALLY_UNKNOWN:
-			return "unknown";
-		default:
-			return counters__miss_name((enum miss_cause) cause);
-	}
+	static const char *const names[TALLY_CAUSES] = {
+		[TALLY_EVICTED] = "evicted",
+		[TALLY_BEYOND_WINDOW] = "beyond_window",
+		[TALLY_FAILED] = "failed",
+		[TALLY_NOT_REFERENCED] = "not_referenced",
+		[TALLY_FILTERED] = "filtered",
+		[TALLY_ENGINE_DOWN] = "engine_down",
+		[TALLY_UNKNOWN] = "unknown",
+	};
+
+	return names[cause];
 }
 
 /* Name of a kind of waste, as in the report. */

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/counters.h"
-
 /* What a block was to redo. */
 enum tally_class
 {
@@ -32,14 +30,14 @@ enum tally_source
 /* Those that read ahead. */
 #define TALLY_PREFETCHERS	TALLY_CACHED
 
-/* Why a block was missed: what the daemon's own counters know, and more. */
+/* Why a block was missed. */
 enum tally_cause
 {
-	TALLY_EVICTED = MISS_EVICTED,
-	TALLY_BEYOND_WINDOW = MISS_BEYOND_WINDOW,
-	TALLY_FAILED = MISS_FAILED,
-	TALLY_NOT_REFERENCED = MISS_NOT_REFERENCED,
-	TALLY_FILTERED = MISS_CAUSE_COUNT,	/* redo has read it before, it was not named again */
+	TALLY_EVICTED,				/* it was read ahead, and evicted before use */
+	TALLY_BEYOND_WINDOW,		/* named, but the daemon had not come to it */
+	TALLY_FAILED,				/* named, but the daemon could not read it */
+	TALLY_NOT_REFERENCED,		/* none of these: the server has not named it */
+	TALLY_FILTERED,				/* redo has read it before, it was not named again */
 	TALLY_ENGINE_DOWN,			/* no daemon was attached */
 	TALLY_UNKNOWN,				/* cannot be told */
 	TALLY_CAUSES

@@ -176,9 +176,9 @@ listener__drop_offer(struct listener_offer *offer)
 	close(offer->eventfd);
 }
 
-/* Only the owner's processes may say what is to be read; returns 0 and who it is, or -EPERM. */
+/* Only the owner's processes may say what is to be read; returns 0 or -EPERM. */
 static int
-check_user(const struct listener *listener, int fd, pid_t *pid, struct handshake_verdict *verdict)
+check_user(const struct listener *listener, int fd, struct handshake_verdict *verdict)
 {
 	struct ucred peer;
 	socklen_t	length = sizeof(peer);
@@ -191,7 +191,6 @@ check_user(const struct listener *listener, int fd, pid_t *pid, struct handshake
 					  (unsigned) listener->cluster->uid);
 		return -EPERM;
 	}
-	*pid = peer.pid;
 	return 0;
 }
 
@@ -333,7 +332,7 @@ receive_handshake(const struct listener *listener, int fd, struct listener_offer
 	 * Judged only now: a socket that is closed with a message unread gives the
 	 * client an error in place of our answer.
 	 */
-	if (check_user(listener, fd, &offer->peer, verdict) == 0 &&
+	if (check_user(listener, fd, verdict) == 0 &&
 		handshake__parse(buffer, (size_t) n, &offer->handshake, verdict) == 0)
 	{
 		if (!have_fds && (message.msg_flags & MSG_CTRUNC))

@@ -19,7 +19,6 @@ struct listener_offer
 	int			socket;			/* stays open while it is attached */
 	int			memfd;			/* the ring */
 	int			eventfd;		/* readable when we are to wake up */
-	pid_t		peer;			/* the startup process */
 	struct redoahead_handshake handshake;	/* checked */
 };
 
