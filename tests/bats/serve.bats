@@ -146,7 +146,7 @@ load lib/daemon
 	"$tools/ring_producer" -D "$pgdata" --count 1 --hold <"$work/hold" >"$work/first" 3>&- &
 	local first=$!
 	exec 9>"$work/hold"
-	wait_for grep -q attached "$work/log"
+	wait_for grep -q connected "$work/log"
 	produce
 	[ "$(field status)" = 4 ]
 	exec 9>&-
@@ -194,7 +194,7 @@ load lib/daemon
 	produce --count 1
 	[ "$(field status)" = 0 ]
 	wait_for sessions_ended 1
-	[ "$(grep -c 'recovery attached' "$work/log")" = 1 ]
+	[ "$(grep -c 'recovery connected' "$work/log")" = 1 ]
 }
 
 # Lost otherwise: a core, to a daemon that is told of the same connection
@@ -257,7 +257,7 @@ load lib/daemon
 	start --
 	"$tools/ring_producer" -D "$pgdata" --blocks 1000 --count 100000000 --rate 10000 >"$work/out" 3>&- &
 	local producer=$!
-	wait_for grep -q attached "$work/log"
+	wait_for grep -q connected "$work/log"
 	stop
 	wait "$producer"
 	[ "$(field gone)" = true ]

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/pool.h"
+#include "engine/block_queue.h"
 #include "source/handshake.h"
 #include "source/ring.h"
 
@@ -69,7 +69,7 @@ fuzz_ring(const uint8_t *data, size_t size)
 }
 
 static void
-check_run(const struct pool_run *run, const struct relpath_layout *layout)
+check_run(const struct block_run *run, const struct relpath_layout *layout)
 {
 	char		path[RELPATH_BYTES];
 
@@ -88,8 +88,8 @@ fuzz_refs(const uint8_t *data, size_t size)
 {
 	static struct redoahead_ref refs[MAX_REFS];
 	struct relpath_layout layout = {.block_size = 8192,.tablespace_dir = "PG_18_202506291"};
-	struct pool pool;
-	struct pool_run run;
+	struct block_queue queue;
+	struct block_run run;
 	uint64_t	told = 0;
 	uint64_t	valid = 0;
 	unsigned	count;
@@ -104,7 +104,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 		count = MAX_REFS;
 	memcpy(refs, data + 4, count * sizeof(refs[0]));
 
-	check(pool__create(&pool, POOL_MIN_ENTRIES) == 0);
+	check(block_queue__create(&queue, BLOCK_QUEUE_MIN_ENTRIES) == 0);
 	for (unsigned i = 0; i < count; i++)
 	{
 		struct relpath_key key;
@@ -116,34 +116,34 @@ fuzz_refs(const uint8_t *data, size_t size)
 			check(reason < INVALID_REASON_COUNT);
 			continue;
 		}
-		if (pool__room(&pool) == 0)
-			while (pool__retire(&pool, UINT64_MAX, &run))
+		if (block_queue__room(&queue) == 0)
+			while (block_queue__retire(&queue, UINT64_MAX, &run))
 				told++;
-		if (pool__room(&pool) == 0)
+		if (block_queue__room(&queue) == 0)
 			continue;
-		pool__add(&pool, &key, block, refs[i].lsn);
+		block_queue__add(&queue, &key, block, refs[i].lsn);
 		valid++;
 		if (i % 8 == 7)
 		{
-			while (pool__retire(&pool, refs[i].lsn, &run))
+			while (block_queue__retire(&queue, refs[i].lsn, &run))
 				told++;
-			while (pool__used(&pool, refs[i].reserved % 128, refs[i].flags, &run))
+			while (block_queue__used(&queue, refs[i].reserved % 128, refs[i].flags, &run))
 				check_run(&run, &layout);
 		}
-		else if (i % 4 == 3 ? pool__express(&pool, refs[i].flags, &run) :
-				 pool__next(&pool, MAX_RUN, &run))
+		else if (i % 4 == 3 ? block_queue__next_deadline(&queue, refs[i].flags, &run) :
+				 block_queue__next(&queue, MAX_RUN, &run))
 		{
 			check_run(&run, &layout);
-			told += run.blocks + pool__take(&pool, &run, refs[i].reserved % 4);
+			told += run.blocks + block_queue__finish(&queue, &run, refs[i].reserved % 4);
 		}
 		else
-			pool__begin_sweep(&pool, refs[i].flags);
+			block_queue__begin_sweep(&queue, refs[i].flags);
 	}
-	while (pool__retire(&pool, UINT64_MAX, &run))
+	while (block_queue__retire(&queue, UINT64_MAX, &run))
 		told++;
 	/* An LSN that nothing comes after is never retired. */
-	check(told + pool.waiting == valid && pool.waiting <= pool.head - pool.tail);
-	pool__destroy(&pool);
+	check(told + queue.waiting == valid && queue.waiting <= queue.head - queue.tail);
+	block_queue__destroy(&queue);
 }
 
 int

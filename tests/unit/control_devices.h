@@ -77,7 +77,7 @@ work(device_speed device, double seconds, bool redo_waits, double noise)
 		double		factor = 1 + noise * ((double) rand() / RAND_MAX - 0.5);
 
 		now_us += ROUND_US;
-		rest += device(control.depth) * part * factor * ROUND_US / 1e6;
+		rest += device(control.io_depth) * part * factor * ROUND_US / 1e6;
 		blocks += (uint64_t) rest;
 		rest -= (double) (uint64_t) rest;
 		control__note(&control, now_us, blocks, true, redo_waits);

@@ -1,6 +1,6 @@
 /*
  * engine_fixture.h
- *		An engine with a stand-in for a sink, which reads nothing: it notes each
+ *		An engine with a stand-in for a backend, which reads nothing: it notes each
  *		request, completes as many as a test lets it, and finds what a test says.
  */
 #ifndef REDOAHEAD_TEST_ENGINE_FIXTURE_H
@@ -24,8 +24,8 @@
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
 
-/* A request as the sink got it. */
-struct asked
+/* A request as the backend got it. */
+struct submitted
 {
 	uint32_t	block;			/* first block */
 	uint32_t	blocks;			/* how many */
@@ -34,7 +34,7 @@ struct asked
 
 static struct
 {
-	struct asked asked[MAX_REQUESTS];	/* all of them, in order */
+	struct submitted submitted[MAX_REQUESTS];	/* all of them, in order */
 	unsigned	count;			/* how many */
 	unsigned	done;			/* completed */
 	unsigned	allowed;		/* may be completed in the next flush */
@@ -52,29 +52,29 @@ static char directory[] = "/tmp/redoahead-test-engine.XXXXXX";
 static int	dirfd_;
 
 static int
-fake_open(struct sink **sink, unsigned depth)
+fake_open(struct backend **backend, unsigned depth)
 {
 	(void) depth;
 	memset(&fake, 0, sizeof(fake));
 	fake.allowed = MAX_REQUESTS;
-	*sink = (struct sink *) &fake;
+	*backend = (struct backend *) &fake;
 	return 0;
 }
 
 static void
-fake_set_depth(struct sink *sink, unsigned depth)
+fake_set_io_depth(struct backend *backend, unsigned depth)
 {
-	(void) sink;
+	(void) backend;
 	(void) depth;
 }
 
 static int
-fake_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
+fake_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
 {
-	(void) sink;
+	(void) backend;
 	(void) fd;
 	assert_true(fake.count < MAX_REQUESTS);
-	fake.asked[fake.count++] = (struct asked)
+	fake.submitted[fake.count++] = (struct submitted)
 	{
 		.block = (uint32_t) (offset / BLOCK_BYTES),.blocks = bytes / BLOCK_BYTES,.token = token
 	};
@@ -85,18 +85,18 @@ fake_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32_t 
 }
 
 static int
-fake_flush(struct sink *sink, unsigned want, unsigned wait_us, struct sink_completion *done)
+fake_flush(struct backend *backend, unsigned want, unsigned wait_us, struct backend_completion *done)
 {
 	int			n = 0;
 
-	(void) sink;
+	(void) backend;
 	(void) want;
 	(void) wait_us;
 	for (; fake.done < fake.count && fake.allowed > 0; fake.allowed--, fake.done++, n++)
 	{
-		const struct asked *request = &fake.asked[fake.done];
+		const struct submitted *request = &fake.submitted[fake.done];
 
-		done[n] = (struct sink_completion)
+		done[n] = (struct backend_completion)
 		{
 			.token = request->token,.result = (int32_t) (request->blocks * BLOCK_BYTES)
 		};
@@ -106,7 +106,7 @@ fake_flush(struct sink *sink, unsigned want, unsigned wait_us, struct sink_compl
 }
 
 static int
-fake_finds(int fd, uint64_t offset, uint32_t bytes)
+fake_residency(int fd, uint64_t offset, uint32_t bytes)
 {
 	unsigned	gone = 0;
 
@@ -116,7 +116,7 @@ fake_finds(int fd, uint64_t offset, uint32_t bytes)
 		return -ENOSYS;
 	for (uint64_t block = offset / BLOCK_BYTES; block < (offset + bytes) / BLOCK_BYTES; block++)
 		gone += block < MAX_REQUESTS && fake.gone[block];
-	return gone == 0 ? PRESENT_ALL : gone < bytes / BLOCK_BYTES ? PRESENT_PART : PRESENT_NONE;
+	return gone == 0 ? RESIDENT_ALL : gone < bytes / BLOCK_BYTES ? RESIDENT_PART : RESIDENT_NONE;
 }
 
 static bool
@@ -131,22 +131,22 @@ fake_release(int fd, uint64_t offset, uint32_t bytes)
 }
 
 static void
-fake_close(struct sink *sink)
+fake_close(struct backend *backend)
 {
-	(void) sink;
+	(void) backend;
 }
 
-static const struct sink_ops fake_sink = {
-	.name = "fake",.open = fake_open,.set_depth = fake_set_depth,.queue = fake_queue,
-	.flush = fake_flush,.finds = fake_finds,.release = fake_release,
+static const struct backend_ops fake_backend = {
+	.name = "fake",.open = fake_open,.set_io_depth = fake_set_io_depth,.queue = fake_queue,
+	.flush = fake_flush,.residency = fake_residency,.release = fake_release,
 	.close = fake_close
 };
 
 static void
-start(unsigned depth, unsigned window)
+start(unsigned depth, unsigned readahead_limit)
 {
 	const struct engine_options options = {
-		.sink = &fake_sink,.dirfd = dirfd_,.depth = depth,.window = window,.files = 16
+		.backend = &fake_backend,.dirfd = dirfd_,.io_depth = depth,.readahead_limit = readahead_limit,.files = 16
 	};
 	const struct relpath_layout layout = {
 		.block_size = BLOCK_BYTES,.segment_blocks = 131072,.wal_segment_bytes = 16 << 20,

@@ -135,7 +135,7 @@ test_learns_nothing_from_an_idle_device(void **state)
 	for (int i = 0; i < 10000; i++)
 		control__note(&control, now_us += ROUND_US, blocks += 100, false, true);
 	assert_int_equal(control.settled, 256);
-	assert_int_equal(control.depth, 256);
+	assert_int_equal(control.io_depth, 256);
 	assert_int_equal(control.changes + control.failed_trials, 0);
 }
 
@@ -146,7 +146,7 @@ test_a_fixed_depth_stays(void **state)
 	begin(256, 1024);
 	control__init(&control, 256, 1024, 65536, false);
 	work(array, 10, true, 0);
-	assert_int_equal(control.depth, 256);
+	assert_int_equal(control.io_depth, 256);
 }
 
 /* What was learned is kept for the next recovery, a trial under way is not. */
@@ -158,9 +158,9 @@ test_the_next_recovery_begins_where_the_last_one_ended(void **state)
 	work(array, 20, true, 0);
 	while (control.step != 1)
 		work(array, 0.01, true, 0);
-	assert_int_not_equal(control.depth, control.settled);
+	assert_int_not_equal(control.io_depth, control.settled);
 	control__begin(&control, now_us);
-	assert_int_equal(control.depth, control.settled);
+	assert_int_equal(control.io_depth, control.settled);
 	assert_true(control.settled > 64);
 	assert_int_equal(control.changes, 0);
 }
@@ -172,32 +172,32 @@ test_the_window_follows_memory(void **state)
 	(void) state;
 	begin(64, 1024);
 	control__fit(&control, now_us, UINT64_MAX);
-	assert_int_equal(control.window, 65536);
+	assert_int_equal(control.readahead_limit, 65536);
 	assert_int_equal(control.changes, 0);
 	control__fit(&control, now_us, 3000);
-	assert_int_equal(control.window, 3000);
+	assert_int_equal(control.readahead_limit, 3000);
 	assert_int_equal(control.log[0].reason, CONTROL_LESS_MEMORY);
 	control__fit(&control, now_us, 3100);	/* hardly worth it */
-	assert_int_equal(control.window, 3000);
+	assert_int_equal(control.readahead_limit, 3000);
 	control__fit(&control, now_us, 2900);
-	assert_int_equal(control.window, 3000);
+	assert_int_equal(control.readahead_limit, 3000);
 	control__fit(&control, now_us, 2600);
-	assert_int_equal(control.window, 2600);
+	assert_int_equal(control.readahead_limit, 2600);
 	control__fit(&control, now_us, 5000);
-	assert_int_equal(control.window, 5000);
-	assert_int_equal(control.depth, 64);
+	assert_int_equal(control.readahead_limit, 5000);
+	assert_int_equal(control.io_depth, 64);
 	control__fit(&control, now_us, 200);
-	assert_int_equal(control.window, 200);
-	assert_int_equal(control.depth, 50);
+	assert_int_equal(control.readahead_limit, 200);
+	assert_int_equal(control.io_depth, 50);
 	assert_int_equal(control.settled, 50);
 	assert_int_equal(control.changes, 5);
 	assert_int_equal(control.log[4].reason, CONTROL_LESS_MEMORY);
-	assert_true(control.log[4].depth);
+	assert_true(control.log[4].io_depth);
 	control__fit(&control, now_us, 0);
-	assert_int_equal(control.window, CONTROL_MIN_WINDOW);
-	assert_int_equal(control.depth, 32);
+	assert_int_equal(control.readahead_limit, CONTROL_MIN_READAHEAD);
+	assert_int_equal(control.io_depth, 32);
 	control__fit(&control, now_us, 1000000);
-	assert_int_equal(control.window, 65536);
+	assert_int_equal(control.readahead_limit, 65536);
 	assert_int_equal(control.changes, 8);
 	assert_int_equal(control.log[7].reason, CONTROL_MORE_MEMORY);
 }
@@ -209,7 +209,7 @@ test_short_memory_bounds_the_depth(void **state)
 	(void) state;
 	begin(256, 1024);
 	control__fit(&control, now_us, 400);
-	assert_int_equal(control.depth, 32);
+	assert_int_equal(control.io_depth, 32);
 	work(array, 60, true, 0.1);
 	assert_in_range(control.settled, 64, 100);
 	control__fit(&control, now_us, UINT64_MAX);
@@ -246,7 +246,7 @@ test_short_memory_does_not_change_a_fixed_depth(void **state)
 	control__init(&control, 256, 256, 65536, false);
 	control__begin(&control, now_us);
 	control__fit(&control, now_us, 100);
-	assert_int_equal(control.depth, 256);
+	assert_int_equal(control.io_depth, 256);
 }
 
 /* Never more than was asked for, however little that is. */
@@ -258,7 +258,7 @@ test_a_small_window_stays_small(void **state)
 	control__begin(&control, now_us);
 	control__fit(&control, now_us, UINT64_MAX);
 	control__fit(&control, now_us, 0);
-	assert_int_equal(control.window, 1);
+	assert_int_equal(control.readahead_limit, 1);
 }
 
 /* One percent for each doubling: nothing to gain, and little may be lost. */
@@ -292,7 +292,7 @@ test_a_trial_ends_when_nothing_can_be_measured(void **state)
 		work(array, 0.01, true, 0);
 	for (int i = 0; i < 2000; i++)
 		control__note(&control, now_us += ROUND_US, blocks, false, false);
-	assert_int_equal(control.depth, control.settled);
+	assert_int_equal(control.io_depth, control.settled);
 }
 
 int

@@ -1,6 +1,6 @@
 /*
  * test_engine.c
- *		What the engine asks a sink for: in which order, how much at a time, how
+ *		What the engine asks a backend for: in which order, how much at a time, how
  *		far ahead, and that every block ends in one counter.
  */
 #include "engine_fixture.h"
@@ -10,7 +10,7 @@ static unsigned
 turn_of(uint32_t block)
 {
 	for (unsigned i = 0; i < fake.count; i++)
-		if (block - fake.asked[i].block < fake.asked[i].blocks)
+		if (block - fake.submitted[i].block < fake.submitted[i].blocks)
 			return i;
 	fail_msg("block %u was never asked for", block);
 	return 0;
@@ -25,9 +25,9 @@ blocks_are_asked_for_in_the_order_of_the_disk(void **state)
 	for (uint32_t i = 0; i < 200; i++)
 		offer((i * 7919) % 200 * 10, 1000 + i);
 	run(1);
-	/* the express lane is of eight */
+	/* the deadline queue is of eight */
 	for (unsigned i = 9; i < fake.count; i++)
-		assert_true(fake.asked[i].block > fake.asked[i - 1].block);
+		assert_true(fake.submitted[i].block > fake.submitted[i - 1].block);
 	for (uint32_t i = 0; i < 200; i++)
 		(void) turn_of(i * 10);
 	finish_and_account(200);
@@ -89,7 +89,7 @@ many_late_ones_leave_room_for_the_others(void **state)
 		offer(100000 - 10 * i, ++lsn);
 	for (unsigned rounds = 0; rounds < 10; rounds++)
 		run(1);
-	/* More of them than the express lane of eight takes, and in the order of the disk. */
+	/* More of them than the deadline queue of eight takes, and in the order of the disk. */
 	assert_true(turn_of(100000 - 10 * 90) < turn_of(100000 - 10 * 80));
 	assert_true(engine__ahead(engine) <= 1024);
 	finish_and_account(1000);
@@ -148,7 +148,7 @@ what_redo_has_come_to_is_not_read(void **state)
 		offer(i * 10, 1000 + i);
 	run(1050);
 	for (unsigned i = 0; i < fake.count; i++)
-		assert_true(fake.asked[i].block >= 500);
+		assert_true(fake.submitted[i].block >= 500);
 	assert_int_equal(engine__counters(engine)->blocks_stale, 50);
 	finish_and_account(100);
 }
@@ -160,7 +160,7 @@ neighbours_are_joined_and_the_same_is_read_once(void **state)
 	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 20; i++)
-		offer(10000 + i * 10, 1000 + i);		/* fill the express lane */
+		offer(10000 + i * 10, 1000 + i);		/* fill the deadline queue */
 	for (uint32_t i = 0; i < 8; i++)
 		offer(500 + i, 2000 + i);
 	offer(503, 3000);

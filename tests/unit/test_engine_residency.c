@@ -41,11 +41,11 @@ what_is_evicted_is_read_again_before_redo_comes(void **state)
 	/* As far as redo will come soon, but not all of it. */
 	for (unsigned i = 100; i < 300; i++)
 	{
-		unsigned	asked = 0;
+		unsigned	submitted = 0;
 
 		for (unsigned n = before; n < fake.count; n++)
-			asked += fake.asked[n].block == i;
-		assert_int_equal(asked > 0, fake.gone[i]);
+			submitted += fake.submitted[n].block == i;
+		assert_int_equal(submitted > 0, fake.gone[i]);
 	}
 	assert_true(fake.count - before < 500);
 	assert_int_equal(engine__counters(engine)->blocks_reread, fake.count - before);
@@ -81,7 +81,7 @@ where_nothing_tells_nothing_is_looked_for(void **state)
 	finish_and_account(2000);
 }
 
-/* As many rounds as it takes until all that was asked for is there, with redo at an LSN. */
+/* As many rounds as it takes until all that was submitted for is there, with redo at an LSN. */
 static void
 run_often(uint64_t replay_lsn, int rounds)
 {
@@ -96,17 +96,17 @@ run_often(uint64_t replay_lsn, int rounds)
 static void
 start_short_of_memory(void)
 {
-	const unsigned window = 1 << 22;	/* 32 GB */
+	const unsigned readahead_limit = 1 << 22;	/* 32 GB */
 
-	if (available__bytes() / BLOCK_BYTES > window)
+	if (available__bytes() / BLOCK_BYTES > readahead_limit)
 		skip();
-	start(64, window);
+	start(64, readahead_limit);
 	run(1);						/* now memory is known */
 }
 
 /*
  * Lost otherwise: memory, where it is short, for what the kernel reads ahead when it is
- * asked for a page that it was about to reclaim.
+ * submitted for a page that it was about to reclaim.
  */
 static void
 where_memory_is_short_what_is_there_is_not_asked_for(void **state)
@@ -121,7 +121,7 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	/* Maybe more than once, if redo seems to stand still. */
 	assert_true(fake.count >= 50);
 	for (unsigned n = 0; n < fake.count; n++)
-		assert_true(fake.gone[fake.asked[n].block]);
+		assert_true(fake.gone[fake.submitted[n].block]);
 	assert_int_equal(engine__counters(engine)->blocks_read, 50);
 	assert_int_equal(engine__counters(engine)->blocks_resident, 150);
 	finish_and_account(200);
@@ -203,7 +203,7 @@ what_was_there_in_part_is_not_let_go_of(void **state)
 	(void) state;
 	start_short_of_memory();
 	for (uint32_t i = 0; i < 100; i++)
-		offer(2000 + i, 100);	/* for the express lane */
+		offer(2000 + i, 100);	/* for the deadline queue */
 	for (uint32_t i = 0; i < 4; i++)
 	{
 		fake.gone[8 + i] = true;
@@ -230,12 +230,12 @@ what_was_there_in_part_is_not_let_go_of(void **state)
 }
 
 static unsigned
-times_asked(uint32_t block)
+times_submitted(uint32_t block)
 {
 	unsigned	times = 0;
 
 	for (unsigned n = 0; n < fake.count; n++)
-		times += fake.asked[n].block == block;
+		times += fake.submitted[n].block == block;
 	return times;
 }
 
@@ -257,13 +257,13 @@ what_was_found_late_is_looked_for_again(void **state)
 		fake.gone[2 * i] = false;
 	fake.gone[3] = true;
 	run(1500);
-	assert_int_equal(times_asked(3), 0);
+	assert_int_equal(times_submitted(3), 0);
 	for (uint64_t lsn = 1500; lsn < 1900; lsn++)
 	{
 		fake.allowed = MAX_REQUESTS;
 		run(lsn);
 	}
-	assert_int_equal(times_asked(3), 1);
+	assert_int_equal(times_submitted(3), 1);
 	finish_and_account(1025);
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/residency.h"
-#include "engine/sink.h"
+#include "engine/backend.h"
 
 #define BYTES	65536
 
@@ -60,13 +60,13 @@ all_pages_of_a_range_must_be_there(void **state)
 	(void) state;
 	evict();
 	assert_int_equal(pread(fd, &byte, 1, 8192), 1);
-	assert_int_equal(residency__of(fd, 8192, 4096), PRESENT_ALL);
-	assert_int_equal(residency__of(fd, 8192, 8192), PRESENT_PART);
+	assert_int_equal(residency__of(fd, 8192, 4096), RESIDENT_ALL);
+	assert_int_equal(residency__of(fd, 8192, 8192), RESIDENT_PART);
 	assert_int_equal(pread(fd, &byte, 1, 12288), 1);
-	assert_int_equal(residency__of(fd, 8192, 8192), PRESENT_ALL);
-	assert_int_equal(residency__of(fd, 8192 + 4095, 2), PRESENT_ALL);
-	assert_int_equal(residency__of(fd, 4096, 8192), PRESENT_PART);
-	assert_int_equal(residency__of(fd, 0, 0), PRESENT_ALL);
+	assert_int_equal(residency__of(fd, 8192, 8192), RESIDENT_ALL);
+	assert_int_equal(residency__of(fd, 8192 + 4095, 2), RESIDENT_ALL);
+	assert_int_equal(residency__of(fd, 4096, 8192), RESIDENT_PART);
+	assert_int_equal(residency__of(fd, 0, 0), RESIDENT_ALL);
 }
 
 /* Lost otherwise: memory that is let go of, or what is next to it. */
@@ -79,19 +79,19 @@ what_is_let_go_of_leaves_and_nothing_else(void **state)
 	evict();
 	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	assert_false(residency__release(fd, 4096, 0));
-	assert_int_equal(residency__of(fd, 0, 16384), PRESENT_ALL);
+	assert_int_equal(residency__of(fd, 0, 16384), RESIDENT_ALL);
 	assert_true(residency__release(fd, 4096, 8192));
-	assert_int_equal(residency__of(fd, 0, 4096), PRESENT_ALL);
-	assert_int_equal(residency__of(fd, 4096, 4096), PRESENT_NONE);
-	assert_int_equal(residency__of(fd, 8192, 4096), PRESENT_NONE);
-	assert_int_equal(residency__of(fd, 12288, 4096), PRESENT_ALL);
+	assert_int_equal(residency__of(fd, 0, 4096), RESIDENT_ALL);
+	assert_int_equal(residency__of(fd, 4096, 4096), RESIDENT_NONE);
+	assert_int_equal(residency__of(fd, 8192, 4096), RESIDENT_NONE);
+	assert_int_equal(residency__of(fd, 12288, 4096), RESIDENT_ALL);
 	assert_false(residency__release(fd, 4096, 8192));
 	assert_false(residency__release(-1, 4096, 8192));
 
 	/* What is not on disk yet stays. */
 	assert_int_equal(pwrite(fd, "x", 1, 0), 1);
 	assert_false(residency__release(fd, 0, 8192));
-	assert_int_equal(residency__of(fd, 0, 4096), PRESENT_ALL);
+	assert_int_equal(residency__of(fd, 0, 4096), RESIDENT_ALL);
 	assert_int_equal(fsync(fd), 0);
 }
 
@@ -101,8 +101,8 @@ looking_reads_nothing(void **state)
 {
 	(void) state;
 	evict();
-	assert_int_equal(residency__of(fd, 16384, 8192), PRESENT_NONE);
-	assert_int_equal(residency__of(fd, 16384, 8192), PRESENT_NONE);
+	assert_int_equal(residency__of(fd, 16384, 8192), RESIDENT_NONE);
+	assert_int_equal(residency__of(fd, 16384, 8192), RESIDENT_NONE);
 }
 
 static void

@@ -27,9 +27,9 @@ begin(uint32_t timeline)
 
 /* Ask for all that may be asked for; returns how many bytes. */
 static uint64_t
-ask(uint64_t decode_lsn)
+submit(uint64_t decode_lsn)
 {
-	struct pool_run run;
+	struct block_run run;
 	uint64_t	blocks = 0;
 
 	for (; walahead__next(&wal, decode_lsn, &run); walahead__take(&wal, &run))
@@ -47,17 +47,17 @@ test_keeps_ahead_of_decoding(void **state)
 {
 	(void) state;
 	begin(1);
-	assert_int_equal(ask(0), 0);	/* nothing is known yet */
-	assert_in_range(ask(100 * MB + 5), 8 * MB, 8 * MB + 128 * 1024);
-	assert_int_equal(ask(100 * MB + 5), 0);
-	assert_int_equal(ask(101 * MB + 5), 1 * MB);
+	assert_int_equal(submit(0), 0);	/* nothing is known yet */
+	assert_in_range(submit(100 * MB + 5), 8 * MB, 8 * MB + 128 * 1024);
+	assert_int_equal(submit(100 * MB + 5), 0);
+	assert_int_equal(submit(101 * MB + 5), 1 * MB);
 }
 
 static void
 test_names_the_segments(void **state)
 {
 	struct relpath_layout layout = {.timeline = 3};
-	struct pool_run run;
+	struct block_run run;
 	char		path[RELPATH_BYTES];
 
 	(void) state;
@@ -79,12 +79,12 @@ test_follows_jumps(void **state)
 {
 	(void) state;
 	begin(1);
-	ask(100 * MB);
-	assert_int_equal(ask(500 * MB), 8 * MB);
-	assert_int_equal(ask(3 * MB), 8 * MB);
-	assert_int_equal(ask(UINT64_MAX), 0);
-	assert_int_equal(ask(UINT64_MAX - 1 * MB), 0);
-	assert_int_equal(ask(700 * MB), 8 * MB);
+	submit(100 * MB);
+	assert_int_equal(submit(500 * MB), 8 * MB);
+	assert_int_equal(submit(3 * MB), 8 * MB);
+	assert_int_equal(submit(UINT64_MAX), 0);
+	assert_int_equal(submit(UINT64_MAX - 1 * MB), 0);
+	assert_int_equal(submit(700 * MB), 8 * MB);
 }
 
 /* Lost otherwise: a standby would read old segments that are about to be overwritten. */
@@ -93,7 +93,7 @@ test_leaves_wal_from_elsewhere_alone(void **state)
 {
 	(void) state;
 	begin(0);
-	assert_int_equal(ask(100 * MB), 0);
+	assert_int_equal(submit(100 * MB), 0);
 }
 
 /* Lost otherwise: with little memory, WAL is evicted before it is decoded. */
@@ -103,11 +103,11 @@ test_little_memory_holds_little_wal(void **state)
 	(void) state;
 	begin(1);
 	walahead__fit(&wal, 32 * MB);
-	assert_int_equal(ask(100 * MB), 2 * MB);
+	assert_int_equal(submit(100 * MB), 2 * MB);
 	walahead__fit(&wal, 0);
-	assert_int_equal(ask(200 * MB), MB / 4);
+	assert_int_equal(submit(200 * MB), MB / 4);
 	walahead__fit(&wal, UINT64_MAX);
-	assert_int_equal(ask(300 * MB), 8 * MB);
+	assert_int_equal(submit(300 * MB), 8 * MB);
 }
 
 int

@@ -15,18 +15,18 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/serve_loop.h"
-#include "engine/pool.h"
+#include "engine/block_queue.h"
 #include "base/log.h"
 
 /* Descriptors that are not of data files. */
 #define OTHER_DESCRIPTORS	32
 
-#define DEFAULT_DEPTH		1024
-#define DEFAULT_WINDOW		65536
+#define DEFAULT_IO_DEPTH		1024
+#define DEFAULT_READAHEAD_LIMIT		65536
 #define DEFAULT_FILES		1000
 
-#define MAX_DEPTH			4096
-#define MAX_WINDOW			POOL_MAX_ENTRIES
+#define MAX_IO_DEPTH			4096
+#define MAX_READAHEAD_LIMIT			BLOCK_QUEUE_MAX_ENTRIES
 #define MAX_FILES			1000000
 
 struct serve_arguments
@@ -34,22 +34,22 @@ struct serve_arguments
 	const char *pgdata;			/* data directory */
 	const char *socket;			/* path of the socket */
 	const char *backend;		/* auto, io_uring or fadvise */
-	const char *trace;			/* trace file, or NULL */
+	const char *block_log;			/* trace file, or NULL */
 	const char *stats;			/* statistics file, or NULL */
 	const char *timeline;		/* timeline file, or NULL */
-	unsigned	depth;			/* most blocks in flight */
-	unsigned	window;			/* most blocks read ahead of redo */
+	unsigned	io_depth;			/* most blocks in flight */
+	unsigned	readahead_limit;			/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 };
 
 enum
 {
 	OPTION_SOCKET = 256,
-	OPTION_DEPTH,
-	OPTION_WINDOW,
+	OPTION_IO_DEPTH,
+	OPTION_READAHEAD_LIMIT,
 	OPTION_FILES,
 	OPTION_BACKEND,
-	OPTION_TRACE,
+	OPTION_BLOCK_LOG,
 	OPTION_STATS,
 	OPTION_TIMELINE
 };
@@ -59,15 +59,15 @@ static const struct argp_option options[] = {
 	{"socket", OPTION_SOCKET, "PATH", 0,
 		"socket the server connects to, relative to the data directory (default: "
 	REDOAHEAD_DEFAULT_SOCKET ")", 0},
-	{"io-depth", OPTION_DEPTH, "BLOCKS", 0,
+	{"io-depth", OPTION_IO_DEPTH, "BLOCKS", 0,
 	"never more blocks than this in flight, 1 to 4096 (default: 1024)", 0},
-	{"readahead-limit", OPTION_WINDOW, "BLOCKS", 0,
+	{"readahead-limit", OPTION_READAHEAD_LIMIT, "BLOCKS", 0,
 	"never more blocks than this read ahead of redo, 1 to 1048576 (default: 65536)", 0},
 	{"files", OPTION_FILES, "FILES", 0,
 	"most data files kept open, fewer if the limit of the process is lower (default: 1000)", 0},
 	{"backend", OPTION_BACKEND, "NAME", 0,
 	"how to read: io_uring, fadvise, or auto for the first that works (default: auto)", 0},
-	{"block-log", OPTION_TRACE, "FILE", 0, "write a line for each block to FILE", 0},
+	{"block-log", OPTION_BLOCK_LOG, "FILE", 0, "write a line for each block to FILE", 0},
 	{"stats", OPTION_STATS, "FILE", 0, "keep all counters in FILE, as JSON", 0},
 	{"timeline", OPTION_TIMELINE, "FILE", 0,
 	"write a line for each tenth of a second of a recovery to FILE", 0},
@@ -85,11 +85,11 @@ parse_option(int key, char *value, struct argp_state *state)
 		case OPTION_SOCKET:
 			arguments->socket = value;
 			break;
-		case OPTION_DEPTH:
-			arguments->depth = (unsigned) options__number(state, "io-depth", value, 1, MAX_DEPTH);
+		case OPTION_IO_DEPTH:
+			arguments->io_depth = (unsigned) options__number(state, "io-depth", value, 1, MAX_IO_DEPTH);
 			break;
-		case OPTION_WINDOW:
-			arguments->window = (unsigned) options__number(state, "readahead-limit", value, 1, MAX_WINDOW);
+		case OPTION_READAHEAD_LIMIT:
+			arguments->readahead_limit = (unsigned) options__number(state, "readahead-limit", value, 1, MAX_READAHEAD_LIMIT);
 			break;
 		case OPTION_FILES:
 			arguments->files = (unsigned) options__number(state, "files", value, 1, MAX_FILES);
@@ -100,8 +100,8 @@ parse_option(int key, char *value, struct argp_state *state)
 				argp_error(state, "--backend=%s: not auto, io_uring or fadvise", value);
 			arguments->backend = value;
 			break;
-		case OPTION_TRACE:
-			arguments->trace = value;
+		case OPTION_BLOCK_LOG:
+			arguments->block_log = value;
 			break;
 		case OPTION_STATS:
 			arguments->stats = value;
@@ -177,7 +177,7 @@ make_engine(struct engine **engine, struct engine_options *engine_options,
 
 	if (strcmp(backend, "fadvise") != 0)
 	{
-		engine_options->sink = &sink_uring;
+		engine_options->backend = &backend_uring;
 		err = engine__create(engine, engine_options);
 		if (err == 0)
 			return 0;
@@ -189,7 +189,7 @@ make_engine(struct engine **engine, struct engine_options *engine_options,
 		log_warning("io_uring cannot be used: %s; using posix_fadvise, which is slower; %s",
 					strerror(-err), uring_remedy(err));
 	}
-	engine_options->sink = &sink_fadvise;
+	engine_options->backend = &backend_fadvise;
 	err = engine__create(engine, engine_options);
 	if (err < 0)
 		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files", strerror(-err));
@@ -203,12 +203,12 @@ cmd__serve(int argc, char **argv)
 	struct serve_arguments arguments = {
 		.socket = REDOAHEAD_DEFAULT_SOCKET,
 		.backend = "auto",
-		.depth = DEFAULT_DEPTH,
-		.window = DEFAULT_WINDOW,
+		.io_depth = DEFAULT_IO_DEPTH,
+		.readahead_limit = DEFAULT_READAHEAD_LIMIT,
 		.files = DEFAULT_FILES,
 	};
 	struct cluster cluster;
-	struct trace *trace = NULL;
+	struct block_log *block_log = NULL;
 	struct timeline *timeline = NULL;
 	struct engine *engine = NULL;
 	struct engine_options engine_options;
@@ -223,16 +223,16 @@ cmd__serve(int argc, char **argv)
 	engine_options = (struct engine_options)
 	{
 		.dirfd = cluster.dirfd,
-		.depth = arguments.depth,
-		.window = arguments.window,
+		.io_depth = arguments.io_depth,
+		.readahead_limit = arguments.readahead_limit,
 		.files = fit_files(arguments.files),
 	};
 	err = cluster__become_owner(&cluster);
-	if (err == 0 && arguments.trace != NULL)
-		err = trace__open(&trace, arguments.trace);
+	if (err == 0 && arguments.block_log != NULL)
+		err = block_log__open(&block_log, arguments.block_log);
 	if (err == 0 && arguments.timeline != NULL)
 		err = timeline__open(&timeline, arguments.timeline);
-	engine_options.trace = trace;
+	engine_options.block_log = block_log;
 	if (err == 0)
 		err = make_engine(&engine, &engine_options, arguments.backend);
 	if (err == 0)
@@ -251,7 +251,7 @@ cmd__serve(int argc, char **argv)
 
 	engine__destroy(engine);
 	timeline__close(timeline);
-	trace__close(trace);
+	block_log__close(block_log);
 	cluster__close(&cluster);
 	return err < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/options.h"
+#include "base/signals.h"
 #include "cmd/serve_state.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -84,9 +84,9 @@ handle_event(struct serve *serve, int fd)
 	else if (listener__owns(serve->listener, fd))
 	{
 		if (listener__handle(serve->listener, fd, &offer))
-			serve__attach(serve, &offer);
+			serve__connect(serve, &offer);
 	}
-	else if (serve->attached && fd == serve->server.socket)
+	else if (serve->connected && fd == serve->server.socket)
 		serve->hung_up = true;	/* nothing may be said here, only goodbye */
 }
 
@@ -126,7 +126,7 @@ sleep_until_woken(struct serve *serve)
 	engine__counters(serve->config->engine)->sleeps++;
 	serve->sleep_lsn = lsn;
 	err = handle_events(serve, decodes ? DECODE_LOOK_MS : STATS_US / 1000);
-	if (serve->attached)
+	if (serve->connected)
 		ring__wake(&serve->ring);
 	return err;
 }
@@ -201,8 +201,8 @@ serve_round(struct serve *serve)
 	}
 	if (now_us - serve->stats_us >= STATS_US)
 		serve__write_stats(serve);
-	if (serve->config->timeline != NULL && now_us - serve->moment_us >= TIMELINE_US)
-		serve__note_moment(serve, replay_lsn, now_us);
+	if (serve->config->timeline != NULL && now_us - serve->sample_us >= TIMELINE_US)
+		serve__add_sample(serve, replay_lsn, now_us);
 
 	if (taken == 0 && engine__in_flight(engine) == 0 &&
 		(engine__waiting(engine) > 0 || engine__room(engine) == 0))
@@ -233,7 +233,7 @@ run(struct serve *serve)
 
 	while (!serve->stop && err == 0)
 	{
-		if (!serve->attached)
+		if (!serve->connected)
 		{
 			err = handle_events(serve, -1);
 			continue;
@@ -242,12 +242,12 @@ run(struct serve *serve)
 		if (err == 0 && !serve->hung_up && !serve->stop)
 			continue;
 
-		/* A server that misbehaves is not our failure; a broken sink is. */
+		/* A server that misbehaves is not our failure; a broken backend is. */
 		if (err == -EPROTO)
 			err = 0;
 		if (err < 0)
 			log_error("reading failed: %s; try --backend=fadvise", strerror(-err));
-		end_err = serve__detach(serve);
+		end_err = serve__disconnect(serve);
 		if (err == 0)
 			err = end_err;
 	}
@@ -262,7 +262,7 @@ serve_loop__run(const struct serve_config *config)
 	int			err;
 
 	serve.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	serve.signal_fd = options__signals();
+	serve.signal_fd = signals__open();
 	if (serve.epoll_fd < 0 || serve.signal_fd < 0 ||
 		serve__watch(&serve, serve.signal_fd, EPOLLIN) < 0)
 	{
@@ -277,7 +277,7 @@ serve_loop__run(const struct serve_config *config)
 
 	log_info("serving \"%s\" at \"%s\" with %s, up to %u blocks in flight",
 			 config->cluster->path, config->socket,
-			 config->engine_options->sink->name, config->engine_options->depth);
+			 config->engine_options->backend->name, config->engine_options->io_depth);
 	serve__write_stats(&serve);
 	err = run(&serve);
 	serve__write_stats(&serve);

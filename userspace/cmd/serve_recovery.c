@@ -34,7 +34,7 @@ drop_server(struct serve *serve, struct listener_offer *server)
 
 /* Begin to serve a recovery, or tell its server why not. */
 void
-serve__attach(struct serve *serve, struct listener_offer *offer)
+serve__connect(struct serve *serve, struct listener_offer *offer)
 {
 	struct handshake_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
 	struct relpath_layout layout = {
@@ -49,9 +49,9 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 	 * The eventfd is watched for edges and never read: a read could block if
 	 * it is something else.
 	 */
-	if (serve->attached)
+	if (serve->connected)
 		handshake__refuse(&verdict, REDOAHEAD_BUSY,
-					  "another startup process is attached; wait for it to end");
+					  "another startup process is connected; wait for it to end");
 	else if (ring__map(&serve->ring, offer->memfd, offer->handshake.ring_bytes, &reason) < 0)
 		handshake__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
 	else if (serve__watch(serve, offer->eventfd, EPOLLIN | EPOLLET) < 0)
@@ -64,7 +64,7 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 	if (verdict.status != REDOAHEAD_ACCEPTED)
 	{
 		listener__refuse(serve->listener, offer->socket, &verdict);
-		if (!serve->attached)
+		if (!serve->connected)
 			ring__unmap(&serve->ring);
 		drop_server(serve, offer);
 		return;
@@ -72,13 +72,13 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 
 	memcpy(layout.tablespace_dir, offer->handshake.tablespace_dir, sizeof(layout.tablespace_dir));
 	serve->server = *offer;
-	serve->attached = true;
+	serve->connected = true;
 	serve->hung_up = false;
 	serve->recoveries++;
 	serve->begin_us = clock__now_us();
 	serve->begin_cpu_us = clock__cpu_us();
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
-	serve->moment_us = 0;
+	serve->sample_us = 0;
 	serve->taken_lsn = serve->sleep_lsn = serve->pace_lsn = serve->pace = 0;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
@@ -90,7 +90,7 @@ serve__attach(struct serve *serve, struct listener_offer *offer)
 
 /* The recovery is over: let go of all that belongs to it. */
 int
-serve__detach(struct serve *serve)
+serve__disconnect(struct serve *serve)
 {
 	struct engine *engine = serve->config->engine;
 	int			err;
@@ -103,7 +103,7 @@ serve__detach(struct serve *serve)
 
 	ring__unmap(&serve->ring);
 	drop_server(serve, &serve->server);
-	serve->attached = false;
+	serve->connected = false;
 	serve__write_stats(serve);
 	return err;
 }

@@ -26,10 +26,10 @@ serve__write_stats(struct serve *serve)
 	const struct serve_config *config = serve->config;
 	struct counters total = serve->ended;
 	struct stats stats = {
-		.backend = config->engine_options->sink->name,
+		.backend = config->engine_options->backend->name,
 		.control = engine__control(config->engine),
 		.begin_us = serve->begin_us,
-		.attached = serve->attached,
+		.connected = serve->connected,
 		.recoveries = serve->recoveries,
 		.recovery = &serve->last,
 		.total = &total,
@@ -39,7 +39,7 @@ serve__write_stats(struct serve *serve)
 	serve->stats_us = clock__now_us();
 	if (config->stats_path == NULL)
 		return;
-	if (serve->attached)
+	if (serve->connected)
 	{
 		serve__update_times(serve);
 		stats.recovery = engine__counters(config->engine);
@@ -67,7 +67,7 @@ serve__publish(struct serve *serve, uint64_t now_us)
 		.in_flight = engine__in_flight(serve->config->engine),
 		.busy_ns = (clock__cpu_us() - serve->begin_cpu_us) * 1000,
 		.io_depth = engine__control(serve->config->engine)->settled,
-		.readahead_limit = engine__control(serve->config->engine)->window,
+		.readahead_limit = engine__control(serve->config->engine)->readahead_limit,
 	};
 
 	serve->publish_us = now_us;
@@ -76,21 +76,21 @@ serve__publish(struct serve *serve, uint64_t now_us)
 
 /* Add a moment to the timeline. */
 void
-serve__note_moment(struct serve *serve, uint64_t replay_lsn, uint64_t now_us)
+serve__add_sample(struct serve *serve, uint64_t replay_lsn, uint64_t now_us)
 {
 	const struct engine *engine = serve->config->engine;
 	const struct control *control = engine__control(engine);
-	struct timeline_moment moment = {
+	struct timeline_sample sample = {
 		.at_us = now_us - serve->begin_us,
 		.replay_lsn = replay_lsn,
-		.waiting = engine__waiting(engine),
+		.queued = engine__waiting(engine),
 		.in_flight = engine__in_flight(engine),
 		.ahead = engine__ahead(engine),
-		.depth = control->depth,
-		.window = control->window,
+		.io_depth = control->io_depth,
+		.readahead_limit = control->readahead_limit,
 		.blocks_read = engine__counters(serve->config->engine)->blocks_read,
 	};
 
-	serve->moment_us = now_us;
-	timeline__add(serve->config->timeline, &moment);
+	serve->sample_us = now_us;
+	timeline__add(serve->config->timeline, &sample);
 }

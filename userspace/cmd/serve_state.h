@@ -26,7 +26,7 @@ struct serve
 	bool		stop;			/* a signal said so */
 
 	/* The attached recovery. */
-	bool		attached;		/* is there one? */
+	bool		connected;		/* is there one? */
 	bool		hung_up;		/* the server closed its socket */
 	struct listener_offer server;	/* its descriptors and its handshake */
 	struct ring ring;			/* its references */
@@ -40,7 +40,7 @@ struct serve
 	uint64_t	work_us;		/* when there was work last, us */
 	uint64_t	events_us;		/* when epoll was looked at last, us */
 	uint64_t	publish_us;		/* when the server was told last, us */
-	uint64_t	moment_us;		/* when the timeline got its last line, us */
+	uint64_t	sample_us;		/* when the timeline got its last line, us */
 
 	/* For the report. */
 	uint64_t	stats_us;		/* when the file was written last, us */
@@ -53,9 +53,9 @@ struct serve
 void		serve__write_stats(struct serve *serve);
 void		serve__update_times(struct serve *serve);
 void		serve__publish(struct serve *serve, uint64_t now_us);
-void		serve__note_moment(struct serve *serve, uint64_t replay_lsn, uint64_t now_us);
+void		serve__add_sample(struct serve *serve, uint64_t replay_lsn, uint64_t now_us);
 int			serve__watch(struct serve *serve, int fd, uint32_t events);
-void		serve__attach(struct serve *serve, struct listener_offer *offer);
-int			serve__detach(struct serve *serve);
+void		serve__connect(struct serve *serve, struct listener_offer *offer);
+int			serve__disconnect(struct serve *serve);
 
 #endif							/* REDOAHEAD_CMD_SERVE_STATE_H */

@@ -4,7 +4,7 @@
  *
  * The depth is found by trials: control_depth.c.
  *
- * The window, which is how many blocks may be read and not yet used by redo.
+ * The readahead_limit, which is how many blocks may be read and not yet used by redo.
  * The larger, the better can disks be swept and bursts be smoothed, so it is
  * as large as memory allows: a page that is read ahead is at the wrong end of
  * the kernel's list of inactive pages only after as much as that list holds
@@ -40,12 +40,12 @@ control__reason_name(enum control_reason reason)
  */
 void
 control__init(struct control *control, unsigned depth, unsigned max_depth,
-			  unsigned max_window, bool trials)
+			  unsigned max_readahead, bool trials)
 {
 	memset(control, 0, sizeof(*control));
-	control->depth = control->settled = depth < max_depth ? depth : max_depth;
+	control->io_depth = control->settled = depth < max_depth ? depth : max_depth;
 	control->max_depth = max_depth;
-	control->window = control->max_window = max_window;
+	control->readahead_limit = control->max_readahead = max_readahead;
 	control->trials = control->starting = trials;
 	control_depth__init(control);
 }
@@ -74,7 +74,7 @@ control__record(struct control *control, enum control_reason reason, unsigned fr
 	control->log[control->changes++ % CONTROL_LOG] = (struct control_change)
 	{
 		.at_us = control->last_us,.reason = reason,.from = from,.to = to,
-			.depth = speed || reason == CONTROL_START,
+			.io_depth = speed || reason == CONTROL_START,
 			.rate_from = speed ? control->before : 0,
 			.rate_to = speed ? control->tried : 0
 	};
@@ -88,17 +88,17 @@ bound_depth(struct control *control, unsigned most)
 
 	if (before <= most)
 		return;
-	control->depth = control->settled = most;
+	control->io_depth = control->settled = most;
 	control->starting = false;
 	control__record(control, CONTROL_LESS_MEMORY, before, control->settled);
-	control->log[(control->changes - 1) % CONTROL_LOG].depth = true;
+	control->log[(control->changes - 1) % CONTROL_LOG].io_depth = true;
 	control_depth__restart(control, before);
 }
 
 static unsigned
-least_window(const struct control *control)
+least_readahead(const struct control *control)
 {
-	return CONTROL_MIN_WINDOW < control->max_window ? CONTROL_MIN_WINDOW : control->max_window;
+	return CONTROL_MIN_READAHEAD < control->max_readahead ? CONTROL_MIN_READAHEAD : control->max_readahead;
 }
 
 /*
@@ -108,23 +108,23 @@ least_window(const struct control *control)
 void
 control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 {
-	unsigned	window = control->max_window;
-	unsigned	least = least_window(control);
-	unsigned	before = control->window;
-	bool		was_short = control__is_short(control);
+	unsigned	readahead_limit = control->max_readahead;
+	unsigned	least = least_readahead(control);
+	unsigned	before = control->readahead_limit;
+	bool		was_short = control__memory_limited(control);
 
-	if (memory_blocks < window)
-		window = memory_blocks < least ? least : (unsigned) memory_blocks;
-	if (window == before ||
-		(window > before && window != control->max_window &&
-		 (uint64_t) window * 100 < (uint64_t) before * MORE_MEMORY_PERCENT) ||
-		(window < before && window != least &&
-		 (uint64_t) window * 100 > (uint64_t) before * LESS_MEMORY_PERCENT))
+	if (memory_blocks < readahead_limit)
+		readahead_limit = memory_blocks < least ? least : (unsigned) memory_blocks;
+	if (readahead_limit == before ||
+		(readahead_limit > before && readahead_limit != control->max_readahead &&
+		 (uint64_t) readahead_limit * 100 < (uint64_t) before * MORE_MEMORY_PERCENT) ||
+		(readahead_limit < before && readahead_limit != least &&
+		 (uint64_t) readahead_limit * 100 > (uint64_t) before * LESS_MEMORY_PERCENT))
 		return;
 	control->last_us = now_us;
-	control->window = window;
-	control__record(control, window < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY,
-					before, window);
+	control->readahead_limit = readahead_limit;
+	control__record(control, readahead_limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY,
+					before, readahead_limit);
 	if (control->trials)
 		bound_depth(control, was_short ? control_depth__max(control) : control_depth__first(control));
 }

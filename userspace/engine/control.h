@@ -14,9 +14,9 @@
 /* Depth at first, blocks. */
 #define CONTROL_START_DEPTH	256
 
-/* Least depth and window, blocks. */
+/* Least depth and readahead_limit, blocks. */
 #define CONTROL_MIN_DEPTH	8
-#define CONTROL_MIN_WINDOW	64
+#define CONTROL_MIN_READAHEAD	64
 
 /* Why a limit was changed. */
 enum control_reason
@@ -33,7 +33,7 @@ struct control_change
 {
 	uint64_t	at_us;			/* when, us */
 	enum control_reason reason; /* why */
-	bool		depth;			/* is it of the depth, or of the window? */
+	bool		io_depth;		/* is it of the depth, or of the window? */
 	uint32_t	from;			/* the limit before, blocks */
 	uint32_t	to;				/* the limit since, blocks */
 	uint32_t	rate_from;		/* blocks per second with the old depth, or 0 */
@@ -50,11 +50,11 @@ struct control_sample
 
 struct control
 {
-	unsigned	depth;			/* most blocks in flight now */
+	unsigned	io_depth;			/* most blocks in flight now */
 	unsigned	settled;		/* the same while nothing else is tried */
 	unsigned	max_depth;		/* never more than this */
-	unsigned	window;			/* most blocks to read ahead of redo now */
-	unsigned	max_window;		/* never more than this */
+	unsigned	readahead_limit;			/* most blocks to read ahead of redo now */
+	unsigned	max_readahead;		/* never more than this */
 	bool		trials;			/* may the depth be changed? */
 
 	/* The trial of another depth: a measurement before, in and after it. */
@@ -87,13 +87,13 @@ struct control
 
 /* Does memory bound how far to read ahead? */
 static inline bool
-control__is_short(const struct control *control)
+control__memory_limited(const struct control *control)
 {
-	return control->window < control->max_window;
+	return control->readahead_limit < control->max_readahead;
 }
 
 void		control__init(struct control *control, unsigned depth, unsigned max_depth,
-						  unsigned max_window, bool trials);
+						  unsigned max_readahead, bool trials);
 void		control__begin(struct control *control, uint64_t now_us);
 void		control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 						  bool limited, bool redo_waits);

@@ -82,7 +82,7 @@ begin_sample(struct control *control, uint64_t skip)
 void
 control_depth__restart(struct control *control, uint64_t skip)
 {
-	control->depth = control->settled;
+	control->io_depth = control->settled;
 	control->step = BEFORE;
 	control->trial = control->successes = 0;
 	begin_sample(control, skip);
@@ -116,9 +116,9 @@ control_depth__begin(struct control *control)
 static unsigned
 part_of_window(const struct control *control, unsigned depths)
 {
-	unsigned	depth = control->window / depths;
+	unsigned	depth = control->readahead_limit / depths;
 
-	if (!control__is_short(control) || depth >= control->max_depth)
+	if (!control__memory_limited(control) || depth >= control->max_depth)
 		return control->max_depth;
 	if (depth >= SHORT_DEPTH)
 		return depth;
@@ -170,7 +170,7 @@ begin_trial(struct control *control, bool redo_waits)
 	}
 	else
 		return;
-	control->depth = depth;
+	control->io_depth = depth;
 	control->step = TRIAL;
 }
 
@@ -229,7 +229,7 @@ end_trial(struct control *control, uint32_t after)
 	control->before = (uint32_t) base;
 	control__record(control, control->up ? CONTROL_FASTER : CONTROL_AS_FAST,
 		   control->settled, control->trial);
-	control->depth = control->settled = control->trial;
+	control->io_depth = control->settled = control->trial;
 	control->backoff[control->up] = MIN_BACKOFF;
 	control->pause[!control->up] = control->backoff[!control->up];
 }
@@ -241,7 +241,7 @@ end_trial(struct control *control, uint32_t after)
 static void
 start_up(struct control *control, uint32_t rate, bool redo_waits)
 {
-	unsigned	depth = control->depth;
+	unsigned	depth = control->io_depth;
 	bool		pays = (uint64_t) rate * 100 >= (uint64_t) control->before * START_PERCENT;
 
 	if (control->trial != 0 && !pays)
@@ -249,7 +249,7 @@ start_up(struct control *control, uint32_t rate, bool redo_waits)
 		control->tried = control->before;
 		control->before = rate;
 		control__record(control, CONTROL_AS_FAST, depth, control->trial);
-		control->depth = control->settled = control->trial;
+		control->io_depth = control->settled = control->trial;
 		control->starting = false;
 	}
 	else if (depth == control_depth__max(control))
@@ -259,8 +259,8 @@ start_up(struct control *control, uint32_t rate, bool redo_waits)
 		control->before = rate;
 		control->trial = depth;
 		depth = depth * 2 < control_depth__max(control) ? depth * 2 : control_depth__max(control);
-		control__record(control, CONTROL_START, control->depth, depth);
-		control->depth = control->settled = depth;
+		control__record(control, CONTROL_START, control->io_depth, depth);
+		control->io_depth = control->settled = depth;
 	}
 	else
 		control->trial = 0;
@@ -273,7 +273,7 @@ end_sample(struct control *control)
 	uint32_t	rate = (uint32_t) (control->sample.blocks * 1000000 / control->sample.busy_us);
 	bool		redo_waits = control->sample.waits_us * 100 >=
 		control->sample.busy_us * CONTROL_WAITS_PERCENT;
-	unsigned	depth = control->depth;
+	unsigned	depth = control->io_depth;
 
 	if (control->starting)
 		start_up(control, rate, redo_waits);
@@ -285,14 +285,14 @@ end_sample(struct control *control)
 	else if (control->step == TRIAL)
 	{
 		control->tried = rate;
-		control->trial = control->depth;
-		control->depth = control->settled;
+		control->trial = control->io_depth;
+		control->io_depth = control->settled;
 		control->step = AFTER;
 	}
 	else
 		end_trial(control, rate);
 	/* What was asked for with the other depth comes first. */
-	begin_sample(control, control->depth == depth ? 0 : depth + control->depth);
+	begin_sample(control, control->io_depth == depth ? 0 : depth + control->io_depth);
 }
 
 /*
@@ -306,7 +306,7 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 	uint64_t	came = blocks - control->last_blocks;
 	uint64_t	passed_us = now_us - control->last_us;
 	struct control_sample *sample = &control->sample;
-	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->depth;
+	uint64_t	needed = (uint64_t) SAMPLE_DEPTHS * control->io_depth;
 	uint64_t	least = control->starting ? START_BLOCKS : SAMPLE_BLOCKS;
 	uint64_t	sample_us = control->starting ? SAMPLE_US : control->sample_us;
 

@@ -2,13 +2,13 @@
  * engine.c
  *		Keeps the right number of reads in flight, in the right order.
  *
- * References wait in a pool (pool.h), which puts them in order; the engine
+ * References wait in a queue (block_queue.h), which puts them in order; the engine
  * makes one request of each run of blocks, unless redo has come to it already.
  * Those that come out of the order of LSNs, because the server has found out only
- * shortly before redo comes to them, have a pool of their own, which goes first.
+ * shortly before redo comes to them, have a queue of their own, which goes first.
  * How many blocks may be in flight, and how many may be there before redo needs
  * them, is decided by the controller (control.h) from how fast blocks come.
- * Knows neither where references come from nor how a sink reads.  Every block
+ * Knows neither where references come from nor how a backend reads.  Every block
  * ends in exactly one counter: duplicate, read, found, failed, stale or abandoned.
  */
 #include <errno.h>
@@ -28,11 +28,11 @@
  * Of the blocks that may be in flight, one in so many, but at least so many,
  * are those that redo will want next, wherever they are.
  */
-#define EXPRESS_PART	32
-#define EXPRESS_MIN		4
+#define DEADLINE_PART	32
+#define DEADLINE_MIN		4
 
 /* Longest time to ask for blocks before looking for answers, us. */
-#define ASK_US			5000
+#define SUBMIT_US			5000
 
 /*
  * A sweep is begun only when this part of the window is free: what redo frees
@@ -41,7 +41,7 @@
 #define SWEEP_PART		8
 
 /* Part of the window that what is asked for late, and what is not, has at least. */
-#define LATE_PART_MIN	8
+#define OUT_OF_ORDER_PART_MIN	8
 
 /*
  * What redo has used is let go of so many blocks later: the kernel puts off what it
@@ -55,7 +55,7 @@
 #define RELEASE_US		1000
 
 /* What redo comes to next is looked for once more; depths. */
-#define RECHECK_DEPTHS	4
+#define REVALIDATE_DEPTHS	4
 
 /* What came late is counted in so many references, the latest ones. */
 #define RECENT_REFS		65536
@@ -77,19 +77,19 @@ engine__create(struct engine **result, const struct engine_options *options)
 	if (engine == NULL)
 		return -ENOMEM;
 	engine->options = *options;
-	err = pool__create(&engine->pool, options->window);
+	err = block_queue__create(&engine->queue, options->readahead_limit);
 	if (err == 0)
-		err = pool__create(&engine->late, options->window);
+		err = block_queue__create(&engine->out_of_order, options->readahead_limit);
 	if (err == 0)
-		err = reader__create(&engine->reader, options->sink, options->dirfd,
-							 options->depth, options->files, options->trace);
+		err = reader__create(&engine->reader, options->backend, options->dirfd,
+							 options->io_depth, options->files, options->block_log);
 	if (err < 0)
 	{
 		engine__destroy(engine);
 		return err;
 	}
-	control__init(&engine->control, CONTROL_START_DEPTH, options->depth, options->window,
-				  options->sink->set_depth != NULL);
+	control__init(&engine->control, CONTROL_START_DEPTH, options->io_depth, options->readahead_limit,
+				  options->backend->set_io_depth != NULL);
 	*result = engine;
 	return 0;
 }
@@ -101,8 +101,8 @@ engine__destroy(struct engine *engine)
 	if (engine == NULL)
 		return;
 	reader__destroy(&engine->reader);
-	pool__destroy(&engine->pool);
-	pool__destroy(&engine->late);
+	block_queue__destroy(&engine->queue);
+	block_queue__destroy(&engine->out_of_order);
 	free(engine);
 }
 
@@ -114,20 +114,20 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	engine->blocked = false;
 	engine->moved_us = engine->suspected_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
-	engine->recent_refs = engine->recent_late = 0;
+	engine->recent_refs = engine->recent_out_of_order = 0;
 	engine->full = false;
-	pool__clear(&engine->pool);
-	pool__clear(&engine->late);
+	block_queue__clear(&engine->queue);
+	block_queue__clear(&engine->out_of_order);
 	walahead__begin(&engine->wal, layout);
-	recheck__begin(&engine->recheck);
-	recheck__begin(&engine->late_recheck);
+	revalidate__begin(&engine->revalidate);
+	revalidate__begin(&engine->out_of_order_revalidate);
 	control__begin(&engine->control, engine->reader.now_us);
-	if (engine->options.sink->set_depth != NULL)
-		engine->options.sink->set_depth(engine->reader.sink, engine->control.depth);
+	if (engine->options.backend->set_io_depth != NULL)
+		engine->options.backend->set_io_depth(engine->reader.backend, engine->control.io_depth);
 }
 
 /*
- * Ask for a run that a pool told last; false if it must wait.
+ * Ask for a run that a queue told last; false if it must wait.
  *
  * Where memory is short, only if it is not there.  The kernel marks dirty pages that it
  * wants to reclaim with the bit that elsewhere means that a reader will go on, so that
@@ -135,28 +135,28 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
  * advice to the file changes that).
  */
 static bool
-ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
+submit_run(struct engine *engine, struct block_queue *queue, const struct block_run *run)
 {
-	enum pool_outcome outcome;
+	enum block_outcome outcome;
 	int			found = -1;		/* not known */
-	int			asked;
+	int			submitted;
 
-	if (control__is_short(&engine->control))
-		found = reader__finds(&engine->reader, run);
-	if (found == PRESENT_ALL)
+	if (control__memory_limited(&engine->control))
+		found = reader__residency(&engine->reader, run);
+	if (found == RESIDENT_ALL)
 	{
-		reader__found(&engine->reader, run);
-		engine->reader.counters.refs_duplicate += pool__take(pool, run, POOL_FOUND);
+		reader__skip_resident(&engine->reader, run);
+		engine->reader.counters.refs_duplicate += block_queue__finish(queue, run, BLOCK_RESIDENT);
 		return true;
 	}
-	asked = reader__ask(&engine->reader, run);
-	if (asked < 0)
+	submitted = reader__submit(&engine->reader, run);
+	if (submitted < 0)
 	{
 		engine->blocked = true;
 		return false;
 	}
-	outcome = asked == 0 ? POOL_REFUSED : found == PRESENT_NONE ? POOL_ABSENT : POOL_ASKED;
-	engine->reader.counters.refs_duplicate += pool__take(pool, run, outcome);
+	outcome = submitted == 0 ? BLOCK_REFUSED : found == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
+	engine->reader.counters.refs_duplicate += block_queue__finish(queue, run, outcome);
 	return true;
 }
 
@@ -164,71 +164,71 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 static bool
 has_room(struct engine *engine, unsigned blocks)
 {
-	if (engine->reader.in_flight > 0 && engine->reader.in_flight + blocks > engine->control.depth)
+	if (engine->reader.in_flight > 0 && engine->reader.in_flight + blocks > engine->control.io_depth)
 	{
 		engine->limited = true;
 		return false;
 	}
 	/* Opening files takes its time on a busy disk. */
-	return clock__now_us() - engine->reader.now_us < ASK_US;
+	return clock__now_us() - engine->reader.now_us < SUBMIT_US;
 }
 
 /* Ask for WAL that will be decoded soon.  False if it must wait. */
 static bool
-start_wal(struct engine *engine, uint64_t decode_lsn)
+submit_wal(struct engine *engine, uint64_t decode_lsn)
 {
-	struct pool_run run;
+	struct block_run run;
 
-	walahead__fit(&engine->wal, (uint64_t) engine->control.window * engine->reader.layout.block_size);
+	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit * engine->reader.layout.block_size);
 	while (walahead__next(&engine->wal, decode_lsn, &run))
 	{
-		int			asked;
+		int			submitted;
 
 		if (reader__misses(&engine->reader, &run))
 			return true;
 		if (!has_room(engine, reader__weight(&run)))
 			return false;
-		asked = reader__ask(&engine->reader, &run);
-		engine->blocked = asked < 0;
-		if (asked <= 0)
-			return asked == 0;
+		submitted = reader__submit(&engine->reader, &run);
+		engine->blocked = submitted < 0;
+		if (submitted <= 0)
+			return submitted == 0;
 		walahead__take(&engine->wal, &run);
 	}
 	return true;
 }
 
-/* Ask again for what is gone of a pool although redo is near.  False if it must wait. */
+/* Ask again for what is gone of a queue although redo is near.  False if it must wait. */
 static bool
-start_again(struct engine *engine, struct recheck *recheck, struct pool *pool)
+submit_evicted(struct engine *engine, struct revalidate *revalidate, struct block_queue *queue)
 {
-	uint64_t	until_lsn = pool__lsn_ahead(&engine->pool, engine->control.depth * RECHECK_DEPTHS);
-	struct pool_run run;
-	int			asked;
+	uint64_t	until_lsn = block_queue__lsn_ahead(&engine->queue, engine->control.io_depth * REVALIDATE_DEPTHS);
+	struct block_run run;
+	int			submitted;
 
-	while (recheck__next(recheck, pool, &engine->reader, until_lsn, &run))
+	while (revalidate__next(revalidate, queue, &engine->reader, until_lsn, &run))
 	{
 		if (!has_room(engine, 1))
 			return false;
-		asked = reader__ask(&engine->reader, &run);
-		engine->blocked = asked < 0;
-		if (asked < 0)
+		submitted = reader__submit(&engine->reader, &run);
+		engine->blocked = submitted < 0;
+		if (submitted < 0)
 			return false;
-		recheck__take(recheck);
+		revalidate__take(revalidate);
 	}
 	return true;
 }
 
 /* Ask for what redo wants next, wherever it is.  False if it must wait. */
 static bool
-start_express(struct engine *engine, struct pool *pool)
+submit_deadline(struct engine *engine, struct block_queue *queue)
 {
-	unsigned	lane = engine->control.depth / EXPRESS_PART;
-	struct pool_run run;
+	unsigned	deadline_blocks = engine->control.io_depth / DEADLINE_PART;
+	struct block_run run;
 
-	if (lane < EXPRESS_MIN)
-		lane = EXPRESS_MIN;
-	while (pool__express(pool, lane, &run))
-		if (!has_room(engine, 1) || !ask_for(engine, pool, &run))
+	if (deadline_blocks < DEADLINE_MIN)
+		deadline_blocks = DEADLINE_MIN;
+	while (block_queue__next_deadline(queue, deadline_blocks, &run))
+		if (!has_room(engine, 1) || !submit_run(engine, queue, &run))
 			return false;
 	return true;
 }
@@ -238,20 +238,20 @@ start_express(struct engine *engine, struct pool *pool)
  * new sweep is begun when at least so many may be in it.  False if it must wait.
  */
 static bool
-start_sweeps(struct engine *engine, struct pool *pool, unsigned ahead, unsigned least)
+submit_sweeps(struct engine *engine, struct block_queue *queue, unsigned ahead, unsigned least)
 {
-	struct pool_run run;
+	struct block_run run;
 
-	while (pool->waiting > 0 && pool->ahead < ahead)
+	while (queue->waiting > 0 && queue->ahead < ahead)
 	{
-		if (!pool__next(pool, engine->reader.max_run, &run))
+		if (!block_queue__next(queue, engine->reader.max_run, &run))
 		{
-			if (ahead - pool->ahead < least || pool__begin_sweep(pool, ahead - pool->ahead) == 0)
+			if (ahead - queue->ahead < least || block_queue__begin_sweep(queue, ahead - queue->ahead) == 0)
 				return true;
 			engine->reader.counters.sweeps++;
 			continue;
 		}
-		if (!has_room(engine, run.blocks) || !ask_for(engine, pool, &run))
+		if (!has_room(engine, run.blocks) || !submit_run(engine, queue, &run))
 			return false;
 	}
 	return true;
@@ -262,50 +262,50 @@ start_sweeps(struct engine *engine, struct pool *pool, unsigned ahead, unsigned 
  * part as it has had lately, but neither nearly nothing nor nearly all.
  */
 static unsigned
-window_for_late(const struct engine *engine)
+limit_for_out_of_order(const struct engine *engine)
 {
-	unsigned	window = engine->control.window;
+	unsigned	readahead_limit = engine->control.readahead_limit;
 	unsigned	part;
 
-	if (engine->recent_late == 0)
+	if (engine->recent_out_of_order == 0)
 		return 0;
-	part = (unsigned) ((double) engine->recent_late / (double) engine->recent_refs * window);
-	if (part < window / LATE_PART_MIN)
-		return window / LATE_PART_MIN;
-	return min(part, window - window / LATE_PART_MIN);
+	part = (unsigned) ((double) engine->recent_out_of_order / (double) engine->recent_refs * readahead_limit);
+	if (part < readahead_limit / OUT_OF_ORDER_PART_MIN)
+		return readahead_limit / OUT_OF_ORDER_PART_MIN;
+	return min(part, readahead_limit - readahead_limit / OUT_OF_ORDER_PART_MIN);
 }
 
 /* Ask for as much as may be in flight: WAL, what is gone, what redo wants next, the rest. */
 static void
-start_runs(struct engine *engine, uint64_t decode_lsn)
+submit_all(struct engine *engine, uint64_t decode_lsn)
 {
-	unsigned	for_late = window_for_late(engine);
-	unsigned	for_pool = engine->control.window - for_late;
+	unsigned	for_out_of_order = limit_for_out_of_order(engine);
+	unsigned	for_queue = engine->control.readahead_limit - for_out_of_order;
 
 	/* What the others do not use. */
-	if (engine->pool.ahead < for_pool)
-		for_late += for_pool - engine->pool.ahead;
+	if (engine->queue.ahead < for_queue)
+		for_out_of_order += for_queue - engine->queue.ahead;
 	engine->blocked = engine->limited = false;
-	if (start_wal(engine, decode_lsn) &&
-		start_again(engine, &engine->late_recheck, &engine->late) &&
-		start_again(engine, &engine->recheck, &engine->pool) &&
-		start_express(engine, &engine->late) &&
-		start_express(engine, &engine->pool) &&
-		start_sweeps(engine, &engine->late, for_late, 0))
-		start_sweeps(engine, &engine->pool, for_pool, for_pool / SWEEP_PART);
+	if (submit_wal(engine, decode_lsn) &&
+		submit_evicted(engine, &engine->out_of_order_revalidate, &engine->out_of_order) &&
+		submit_evicted(engine, &engine->revalidate, &engine->queue) &&
+		submit_deadline(engine, &engine->out_of_order) &&
+		submit_deadline(engine, &engine->queue) &&
+		submit_sweeps(engine, &engine->out_of_order, for_out_of_order, 0))
+		submit_sweeps(engine, &engine->queue, for_queue, for_queue / SWEEP_PART);
 }
 
 /* Give up what redo has come to before it was asked for. */
 static void
 retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char *result)
 {
-	struct pool_run missed;
+	struct block_run missed;
 
-	while (pool__retire(&engine->pool, replay_lsn, &missed) ||
-		   pool__retire(&engine->late, replay_lsn, &missed))
+	while (block_queue__retire(&engine->queue, replay_lsn, &missed) ||
+		   block_queue__retire(&engine->out_of_order, replay_lsn, &missed))
 	{
 		(*counter)++;
-		reader__trace(&engine->reader, &missed, 0, 1, result, 0);
+		reader__log(&engine->reader, &missed, 0, 1, result, 0);
 	}
 }
 
@@ -318,13 +318,13 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 static void
 release_used(struct engine *engine)
 {
-	struct pool_run run;
+	struct block_run run;
 
-	if (!engine->full || !control__is_short(&engine->control))
+	if (!engine->full || !control__memory_limited(&engine->control))
 		return;
 	while (clock__now_us() - engine->reader.now_us < RELEASE_US &&
-		   (pool__used(&engine->pool, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
-			pool__used(&engine->late, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
+		   (block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
+			block_queue__used(&engine->out_of_order, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
 		reader__release(&engine->reader, &run);
 }
 
@@ -332,7 +332,7 @@ release_used(struct engine *engine)
  * One round: ask for what may be asked for, and collect what is there.  If that
  * is nothing it waits for completions, up to busy_wait_us while some of the
  * plan must wait for them, up to spare_wait_us when all of it has been asked
- * for.  Returns the number of completions or -errno if the sink is broken.
+ * for.  Returns the number of completions or -errno if the backend is broken.
  */
 int
 engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
@@ -349,7 +349,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	release_used(engine);
-	start_runs(engine, decode_lsn);
+	submit_all(engine, decode_lsn);
 	engine_steer(engine);
 
 	in_flight_requests = reader__requests(&engine->reader);
@@ -369,7 +369,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 /*
  * The recovery is over: give up the plan, wait for what is in flight, close
  * all files.  Returns -ETIMEDOUT if reads do not come back; they can only be
- * ended with the sink then.
+ * ended with the backend then.
  */
 int
 engine__end(struct engine *engine)
@@ -379,14 +379,14 @@ engine__end(struct engine *engine)
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
 	engine->reader.counters.blocks_abandoned += engine__waiting(engine);	/* of no possible LSN */
-	pool__clear(&engine->pool);
-	pool__clear(&engine->late);
+	block_queue__clear(&engine->queue);
+	block_queue__clear(&engine->out_of_order);
 	while (engine->reader.in_flight > 0 && err >= 0)
 		err = clock__now_us() < deadline_us ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
-	trace__flush(engine->options.trace);
+	block_log__flush(engine->options.block_log);
 	return err < 0 ? err : 0;
 }
 
@@ -394,8 +394,8 @@ engine__end(struct engine *engine)
 unsigned
 engine__room(const struct engine *engine)
 {
-	unsigned	room = pool__room(&engine->pool);
-	unsigned	late = pool__room(&engine->late);
+	unsigned	room = block_queue__room(&engine->queue);
+	unsigned	late = block_queue__room(&engine->out_of_order);
 
 	return min(room, late);
 }
@@ -409,7 +409,7 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 	if (engine->recent_refs > RECENT_REFS)
 	{
 		engine->recent_refs /= 2;
-		engine->recent_late /= 2;
+		engine->recent_out_of_order /= 2;
 	}
 	for (unsigned i = 0; i < count; i++)
 	{
@@ -424,13 +424,13 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 		else if (refs[i].lsn < engine->newest_lsn)
 		{
 			engine->reader.counters.refs_out_of_order++;
-			engine->recent_late++;
-			pool__add(&engine->late, &key, block, refs[i].lsn);
+			engine->recent_out_of_order++;
+			block_queue__add(&engine->out_of_order, &key, block, refs[i].lsn);
 		}
 		else
 		{
 			engine->newest_lsn = refs[i].lsn;
-			pool__add(&engine->pool, &key, block, refs[i].lsn);
+			block_queue__add(&engine->queue, &key, block, refs[i].lsn);
 		}
 	}
 }
@@ -453,14 +453,14 @@ engine__in_flight(const struct engine *engine)
 unsigned
 engine__waiting(const struct engine *engine)
 {
-	return engine->pool.waiting + engine->late.waiting;
+	return engine->queue.waiting + engine->out_of_order.waiting;
 }
 
 /* Blocks that have been asked for and not used by redo. */
 unsigned
 engine__ahead(const struct engine *engine)
 {
-	return engine->pool.ahead + engine->late.ahead;
+	return engine->queue.ahead + engine->out_of_order.ahead;
 }
 
 /* Data files open now. */

@@ -10,18 +10,18 @@
 
 #include "cluster/relpath.h"
 #include "engine/control.h"
-#include "engine/sink.h"
+#include "engine/backend.h"
 #include "report/counters.h"
-#include "report/trace.h"
+#include "engine/block_log.h"
 
 struct engine_options
 {
-	const struct sink_ops *sink;	/* how to read */
+	const struct backend_ops *backend;	/* how to read */
 	int			dirfd;			/* the data directory; stays the caller's */
-	unsigned	depth;			/* most blocks ever in flight */
-	unsigned	window;			/* most blocks ever read ahead of redo */
+	unsigned	io_depth;			/* most blocks ever in flight */
+	unsigned	readahead_limit;			/* most blocks ever read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
-	struct trace *trace;		/* where each block is told of, or NULL */
+	struct block_log *block_log;		/* where each block is told of, or NULL */
 };
 
 struct engine;

@@ -6,23 +6,23 @@
 #define REDOAHEAD_ENGINE_ENGINE_INTERNAL_H
 
 #include "engine/engine.h"
-#include "engine/pool.h"
+#include "engine/block_queue.h"
 #include "engine/reader.h"
-#include "engine/recheck.h"
+#include "engine/revalidate.h"
 #include "engine/walahead.h"
 
 struct engine
 {
 	struct engine_options options;	/* as given */
 	struct reader reader;		/* what reads blocks */
-	struct pool pool;			/* blocks to ask for, as they were decoded */
-	struct pool late;			/* those asked for late: redo comes to them soon */
-	uint64_t	newest_lsn;		/* latest record whose block is in the pool */
+	struct block_queue queue;			/* blocks to ask for, as they were decoded */
+	struct block_queue out_of_order;			/* those asked for late: redo comes to them soon */
+	uint64_t	newest_lsn;		/* latest record whose block is in the queue */
 	unsigned	recent_refs;	/* the latest references */
-	unsigned	recent_late;	/* of those, the ones that came late */
+	unsigned	recent_out_of_order;	/* of those, the ones that came late */
 	struct walahead wal;		/* WAL to ask for */
-	struct recheck recheck;		/* what was read and is gone */
-	struct recheck late_recheck;	/* of what was asked for late */
+	struct revalidate revalidate;		/* what was read and is gone */
+	struct revalidate out_of_order_revalidate;	/* of what was asked for late */
 	struct control control;		/* how many blocks, and how far ahead */
 	bool		blocked;		/* no descriptor until a request completes */
 	bool		full;			/* less memory is unused than blocks may be ahead in */

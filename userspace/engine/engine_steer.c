@@ -23,13 +23,13 @@ void
 engine_steer(struct engine *engine)
 {
 	struct control *control = &engine->control;
-	unsigned	depth = control->depth;
+	unsigned	depth = control->io_depth;
 	bool		stands_still = engine->reader.now_us - engine->moved_us >= STANDS_STILL_US;
 
 	if (stands_still && engine->suspected_us != engine->moved_us)
 	{
-		recheck__redo_stands(&engine->recheck, &engine->pool);
-		recheck__redo_stands(&engine->late_recheck, &engine->late);
+		revalidate__redo_stalled(&engine->revalidate, &engine->queue);
+		revalidate__redo_stalled(&engine->out_of_order_revalidate, &engine->out_of_order);
 		engine->suspected_us = engine->moved_us;
 	}
 
@@ -43,6 +43,6 @@ engine_steer(struct engine *engine)
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read +
 				  engine->reader.counters.blocks_reread, engine->limited, stands_still);
-	if (control->depth != depth)
-		engine->options.sink->set_depth(engine->reader.sink, control->depth);
+	if (control->io_depth != depth)
+		engine->options.backend->set_io_depth(engine->reader.backend, control->io_depth);
 }

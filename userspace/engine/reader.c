@@ -16,19 +16,19 @@
 /* A run that is in flight. */
 struct reader_request
 {
-	struct pool_run run;		/* what was asked for */
+	struct block_run run;		/* what was asked for */
 	struct fdcache_file *file;	/* pinned */
-	uint64_t	start_us;		/* when it was handed to the sink, us */
+	uint64_t	start_us;		/* when it was handed to the backend, us */
 };
 
 /* Make a reader of at most depth blocks at a time, and files descriptors. */
 int
-reader__create(struct reader *reader, const struct sink_ops *ops, int dirfd,
-			   unsigned depth, unsigned files, struct trace *trace)
+reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
+			   unsigned depth, unsigned files, struct block_log *block_log)
 {
 	int			err;
 
-	*reader = (struct reader) {.ops = ops,.depth = depth,.trace = trace};
+	*reader = (struct reader) {.ops = ops,.io_depth = depth,.block_log = block_log};
 	reader->requests = calloc(depth, sizeof(*reader->requests));
 	reader->free_tokens = calloc(depth, sizeof(*reader->free_tokens));
 	reader->done = calloc(depth, sizeof(*reader->done));
@@ -37,7 +37,7 @@ reader__create(struct reader *reader, const struct sink_ops *ops, int dirfd,
 	else
 		err = fdcache__create(&reader->files, dirfd, files);
 	if (err == 0)
-		err = ops->open(&reader->sink, depth);
+		err = ops->open(&reader->backend, depth);
 	if (err < 0)
 	{
 		reader__destroy(reader);
@@ -48,12 +48,12 @@ reader__create(struct reader *reader, const struct sink_ops *ops, int dirfd,
 	return 0;
 }
 
-/* Free what reader__create made; requests in flight are waited for by the sink. */
+/* Free what reader__create made; requests in flight are waited for by the backend. */
 void
 reader__destroy(struct reader *reader)
 {
-	if (reader->sink != NULL)
-		reader->ops->close(reader->sink);
+	if (reader->backend != NULL)
+		reader->ops->close(reader->backend);
 	fdcache__destroy(reader->files);
 	free(reader->requests);
 	free(reader->free_tokens);
@@ -66,16 +66,16 @@ void
 reader__begin(struct reader *reader, const struct relpath_layout *layout)
 {
 	reader->layout = *layout;
-	reader->max_run = SINK_MAX_BYTES / layout->block_size;
-	if (reader->max_run > reader->depth)
-		reader->max_run = reader->depth;
+	reader->max_run = BACKEND_MAX_BYTES / layout->block_size;
+	if (reader->max_run > reader->io_depth)
+		reader->max_run = reader->io_depth;
 	reader->now_us = clock__now_us();
 	memset(&reader->counters, 0, sizeof(reader->counters));
 	absent__clear(&reader->absent);
 }
 
 static bool
-is_wal(const struct pool_run *run)
+is_wal(const struct block_run *run)
 {
 	return run->key.kind == RELPATH_KIND_WAL;
 }
@@ -85,14 +85,14 @@ is_wal(const struct pool_run *run)
  * but there are few, and what waits for it is all that follows.
  */
 unsigned
-reader__weight(const struct pool_run *run)
+reader__weight(const struct block_run *run)
 {
 	return is_wal(run) ? 1 : run->blocks;
 }
 
 /* The kind of a run's blocks, for the trace. */
 static const char *
-kind_name(const struct pool_run *run)
+kind_name(const struct block_run *run)
 {
 	if (is_wal(run))
 		return "wal";
@@ -101,22 +101,22 @@ kind_name(const struct pool_run *run)
 
 /* Tell the trace what became of a part of a run. */
 void
-reader__trace(struct reader *reader, const struct pool_run *run, uint32_t first,
+reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 			  uint32_t blocks, const char *result, uint64_t latency_us)
 {
 	char		path[RELPATH_BYTES];
 
-	if (reader->trace == NULL || blocks == 0)
+	if (reader->block_log == NULL || blocks == 0)
 		return;
 	relpath__format(&run->key, &reader->layout, path);
 	for (uint32_t i = 0; i < blocks; i++)
-		trace__block(reader->trace, kind_name(run), path,
+		block_log__add(reader->block_log, kind_name(run), path,
 					 run->block + first + i, run->lsn, result, latency_us);
 }
 
 /* Count blocks of a run, from first to its end, as failed. */
 static void
-fail_blocks(struct reader *reader, const struct pool_run *run, uint32_t first,
+fail_blocks(struct reader *reader, const struct block_run *run, uint32_t first,
 			enum fail_reason reason, uint64_t latency_us)
 {
 	uint32_t	blocks = run->blocks - first;
@@ -124,7 +124,7 @@ fail_blocks(struct reader *reader, const struct pool_run *run, uint32_t first,
 	/* That there is no WAL ahead says nothing but that it ends there. */
 	if (!is_wal(run) && !run->again)
 		reader->counters.blocks_failed[reason] += blocks;
-	reader__trace(reader, run, first, blocks, counters__fail_name(reason), latency_us);
+	reader__log(reader, run, first, blocks, counters__fail_name(reason), latency_us);
 }
 
 /* A request is done: count its blocks and give back what it held. */
@@ -132,7 +132,7 @@ static void
 complete(struct reader *reader, uint32_t token, int32_t result)
 {
 	struct reader_request *request = &reader->requests[token];
-	const struct pool_run *run = &request->run;
+	const struct block_run *run = &request->run;
 	uint64_t	latency_us = reader->now_us - request->start_us;
 	uint32_t	present = 0;
 
@@ -151,7 +151,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 		reader->counters.blocks_read += present;
 		reader->counters.latency_us += present * latency_us;
 	}
-	reader__trace(reader, run, 0, present, "read", latency_us);
+	reader__log(reader, run, 0, present, "read", latency_us);
 
 	if (result < 0)
 		fail_blocks(reader, run, 0, counters__fail_reason(result), latency_us);
@@ -166,7 +166,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 
 /* Is a run known to be missing? */
 bool
-reader__misses(const struct reader *reader, const struct pool_run *run)
+reader__misses(const struct reader *reader, const struct block_run *run)
 {
 	enum fail_reason reason;
 
@@ -174,23 +174,23 @@ reader__misses(const struct reader *reader, const struct pool_run *run)
 }
 
 /*
- * How much of a run is there, or on its way?  A sink_presence; -ENOENT if it is known to
+ * How much of a run is there, or on its way?  A residency; -ENOENT if it is known to
  * be missing or its file cannot be had now, another -errno if that cannot be told of any
  * run.
  */
 int
-reader__finds(struct reader *reader, const struct pool_run *run)
+reader__residency(struct reader *reader, const struct block_run *run)
 {
 	uint32_t	block_size = reader->layout.block_size;
 	struct fdcache_file *file;
 	int			found;
 
-	if (reader->ops->finds == NULL)
+	if (reader->ops->residency == NULL)
 		return -EOPNOTSUPP;
 	if (reader__misses(reader, run) ||
 		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
 		return -ENOENT;
-	found = reader->ops->finds(file->fd, (uint64_t) run->block * block_size,
+	found = reader->ops->residency(file->fd, (uint64_t) run->block * block_size,
 							   run->blocks * block_size);
 	fdcache__unpin(file);
 	return found == -ENOENT ? -EIO : found;
@@ -201,7 +201,7 @@ reader__finds(struct reader *reader, const struct pool_run *run)
  * that is like the device's.
  */
 void
-reader__release(struct reader *reader, const struct pool_run *run)
+reader__release(struct reader *reader, const struct block_run *run)
 {
 	uint32_t	block_size = reader->layout.block_size;
 	struct fdcache_file *file;
@@ -219,10 +219,10 @@ reader__release(struct reader *reader, const struct pool_run *run)
 
 /* Count a run that was there before it was asked for. */
 void
-reader__found(struct reader *reader, const struct pool_run *run)
+reader__skip_resident(struct reader *reader, const struct block_run *run)
 {
 	reader->counters.blocks_resident += run->blocks;
-	reader__trace(reader, run, 0, run->blocks, "found", 0);
+	reader__log(reader, run, 0, run->blocks, "found", 0);
 }
 
 /*
@@ -231,7 +231,7 @@ reader__found(struct reader *reader, const struct pool_run *run)
  * -EAGAIN if it must wait for a completion.
  */
 int
-reader__ask(struct reader *reader, const struct pool_run *run)
+reader__submit(struct reader *reader, const struct block_run *run)
 {
 	uint32_t	block_size = reader->layout.block_size;
 	struct reader_request *request;
@@ -259,7 +259,7 @@ reader__ask(struct reader *reader, const struct pool_run *run)
 	}
 
 	token = reader->free_tokens[reader->free_count - 1];
-	err = reader->ops->queue(reader->sink, file->fd,
+	err = reader->ops->queue(reader->backend, file->fd,
 									  (uint64_t) run->block * block_size,
 									  run->blocks * block_size, token);
 	if (err < 0)
@@ -287,14 +287,14 @@ reader__ask(struct reader *reader, const struct pool_run *run)
 
 /*
  * Start what was asked for and fetch completions, waiting for want of them or
- * wait_us.  Returns how many, or -errno if the sink is broken.
+ * wait_us.  Returns how many, or -errno if the backend is broken.
  */
 int
 reader__reap(struct reader *reader, unsigned want, unsigned wait_us)
 {
 	int			n;
 
-	n = reader->ops->flush(reader->sink, want, wait_us, reader->done);
+	n = reader->ops->flush(reader->backend, want, wait_us, reader->done);
 	if (n < 0)
 		return n;
 	reader->now_us = clock__now_us();
@@ -307,5 +307,5 @@ reader__reap(struct reader *reader, unsigned want, unsigned wait_us)
 unsigned
 reader__requests(const struct reader *reader)
 {
-	return reader->depth - reader->free_count;
+	return reader->io_depth - reader->free_count;
 }

@@ -10,45 +10,45 @@
 
 #include "engine/absent.h"
 #include "engine/fdcache.h"
-#include "engine/pool.h"
-#include "engine/sink.h"
+#include "engine/block_queue.h"
+#include "engine/backend.h"
 #include "report/counters.h"
-#include "report/trace.h"
+#include "engine/block_log.h"
 
 struct reader_request;
 
 struct reader
 {
-	const struct sink_ops *ops; /* how to read */
-	struct sink *sink;			/* what reads */
+	const struct backend_ops *ops; /* how to read */
+	struct backend *backend;			/* what reads */
 	struct relpath_layout layout;	/* of the present recovery */
-	unsigned	depth;			/* most blocks in flight */
+	unsigned	io_depth;			/* most blocks in flight */
 	uint32_t	max_run;		/* longest run, blocks */
 	struct fdcache *files;		/* open segment files */
 	struct absent absent;		/* files and blocks known to be missing */
 	struct reader_request *requests;	/* by token: depth of them */
 	uint32_t   *free_tokens;	/* stack of unused tokens */
 	unsigned	free_count;		/* tokens on the stack */
-	struct sink_completion *done;	/* room for depth of them */
+	struct backend_completion *done;	/* room for depth of them */
 	unsigned	in_flight;		/* blocks asked for and not yet there */
 	uint64_t	now_us;			/* the time, read now and then, us */
-	struct trace *trace;		/* where each block is told of, or NULL */
+	struct block_log *block_log;		/* where each block is told of, or NULL */
 	struct counters counters;	/* of the present recovery */
 };
 
-int			reader__create(struct reader *reader, const struct sink_ops *ops, int dirfd,
-						   unsigned depth, unsigned files, struct trace *trace);
+int			reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
+						   unsigned depth, unsigned files, struct block_log *block_log);
 void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);
-unsigned	reader__weight(const struct pool_run *run);
-bool		reader__misses(const struct reader *reader, const struct pool_run *run);
-void		reader__found(struct reader *reader, const struct pool_run *run);
-int			reader__finds(struct reader *reader, const struct pool_run *run);
-void		reader__release(struct reader *reader, const struct pool_run *run);
-int			reader__ask(struct reader *reader, const struct pool_run *run);
+unsigned	reader__weight(const struct block_run *run);
+bool		reader__misses(const struct reader *reader, const struct block_run *run);
+void		reader__skip_resident(struct reader *reader, const struct block_run *run);
+int			reader__residency(struct reader *reader, const struct block_run *run);
+void		reader__release(struct reader *reader, const struct block_run *run);
+int			reader__submit(struct reader *reader, const struct block_run *run);
 int			reader__reap(struct reader *reader, unsigned want, unsigned wait_us);
 unsigned	reader__requests(const struct reader *reader);
-void		reader__trace(struct reader *reader, const struct pool_run *run, uint32_t first,
+void		reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 						  uint32_t blocks, const char *result, uint64_t latency_us);
 
 #endif							/* REDOAHEAD_ENGINE_READER_H */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "engine/residency.h"
-#include "engine/sink.h"
+#include "engine/backend.h"
 
 /* The same on all machines; C libraries know it since glibc 2.39. */
 #ifndef SYS_cachestat
@@ -50,7 +50,7 @@ look(int fd, uint64_t offset, uint32_t bytes, struct pages *pages)
 
 /*
  * How many pages of a range are in the page cache, or on their way there: an enum
- * sink_presence; -ENOSYS before Linux 6.5, -EPERM if the file is not ours, -EOPNOTSUPP
+ * residency; -ENOSYS before Linux 6.5, -EPERM if the file is not ours, -EOPNOTSUPP
  * where pages cannot be counted.
  */
 int
@@ -62,11 +62,11 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 	int			err;
 
 	if (bytes == 0)
-		return PRESENT_ALL;
+		return RESIDENT_ALL;
 	err = look(fd, offset, bytes, &pages);
 	if (err < 0)
 		return err;
-	return pages.cached >= wanted ? PRESENT_ALL : pages.cached > 0 ? PRESENT_PART : PRESENT_NONE;
+	return pages.cached >= wanted ? RESIDENT_ALL : pages.cached > 0 ? RESIDENT_PART : RESIDENT_NONE;
 }
 
 /*

@@ -45,7 +45,7 @@ walahead__fit(struct walahead *wal, uint64_t memory_bytes)
 
 /* The next part to ask for, given what is being decoded; false if that is far enough. */
 bool
-walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run)
+walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run)
 {
 	uint64_t	segments = (UINT64_C(1) << 32) / (wal->segment_bytes > 0 ? wal->segment_bytes : 1);
 	uint64_t	segment;
@@ -60,7 +60,7 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run)
 		return false;
 
 	segment = wal->next / wal->segment_bytes;
-	*run = (struct pool_run)
+	*run = (struct block_run)
 	{
 		.key = {
 			.kind = RELPATH_KIND_WAL,.spc = wal->timeline,
@@ -75,7 +75,7 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run)
 
 /* The part that walahead__next told last has been asked for. */
 void
-walahead__take(struct walahead *wal, const struct pool_run *run)
+walahead__take(struct walahead *wal, const struct block_run *run)
 {
 	wal->next = run->lsn + WAL_CHUNK;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/pool.h"
+#include "engine/block_queue.h"
 
 struct walahead
 {
@@ -21,7 +21,7 @@ struct walahead
 
 void		walahead__begin(struct walahead *wal, const struct relpath_layout *layout);
 void		walahead__fit(struct walahead *wal, uint64_t memory_bytes);
-bool		walahead__next(struct walahead *wal, uint64_t decode_lsn, struct pool_run *run);
-void		walahead__take(struct walahead *wal, const struct pool_run *run);
+bool		walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run);
+void		walahead__take(struct walahead *wal, const struct block_run *run);
 
 #endif							/* REDOAHEAD_ENGINE_WALAHEAD_H */

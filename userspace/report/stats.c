@@ -99,7 +99,7 @@ change_object(const struct control_change *change, uint64_t begin_us)
 
 	add_seconds(object, "seconds", change->at_us - begin_us);
 	json_object_object_add(object, "limit",
-						   json_object_new_string(change->depth ? "io_depth" : "readahead_limit"));
+						   json_object_new_string(change->io_depth ? "io_depth" : "readahead_limit"));
 	add_count(object, "from_blocks", change->from);
 	add_count(object, "to_blocks", change->to);
 	json_object_object_add(object, "reason",
@@ -121,7 +121,7 @@ control_object(const struct control *control, uint64_t begin_us)
 	uint64_t	first = control->changes > CONTROL_LOG ? control->changes - CONTROL_LOG : 0;
 
 	add_count(object, "io_depth", control->settled);
-	add_count(object, "readahead_limit", control->window);
+	add_count(object, "readahead_limit", control->readahead_limit);
 	add_count(object, "changes", control->changes);
 	add_count(object, "failed_trials", control->failed_trials);
 	for (uint64_t i = first; i < control->changes; i++)
@@ -140,7 +140,7 @@ stats_object(const struct stats *stats)
 			 (unsigned) (stats->replay_lsn >> 32), (unsigned) stats->replay_lsn);
 	add_count(object, "pid", (uint64_t) getpid());
 	json_object_object_add(object, "backend", json_object_new_string(stats->backend));
-	json_object_object_add(object, "connected", json_object_new_boolean(stats->attached));
+	json_object_object_add(object, "connected", json_object_new_boolean(stats->connected));
 	add_count(object, "recoveries", stats->recoveries);
 	add_count(object, "blocks_in_flight", stats->in_flight);
 	add_count(object, "files_open", stats->open_files);

@@ -11,13 +11,13 @@
 #include "engine/control.h"
 #include "report/counters.h"
 
-/* What the file tells of one moment. */
+/* What the file tells of one sample. */
 struct stats
 {
-	const char *backend;		/* name of the sink */
+	const char *backend;		/* name of the backend */
 	const struct control *control;	/* the limits, and why they changed */
 	uint64_t	begin_us;		/* when the present or last recovery began, us */
-	bool		attached;		/* is a recovery attached? */
+	bool		connected;		/* is a recovery attached? */
 	uint64_t	recoveries;		/* recoveries that attached so far */
 	uint64_t	in_flight;		/* blocks in flight now */
 	uint64_t	open_files;		/* data files open now */

@@ -47,15 +47,15 @@ timeline__open(struct timeline **timeline, const char *path)
 	return 0;
 }
 
-/* Tell of one moment. */
+/* Tell of one sample. */
 void
-timeline__add(struct timeline *timeline, const struct timeline_moment *moment)
+timeline__add(struct timeline *timeline, const struct timeline_sample *sample)
 {
 	fprintf(timeline->file, "%" PRIu64 ".%03" PRIu64 "\t%X/%08X\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\n",
-			moment->at_us / 1000000, moment->at_us / 1000 % 1000,
-			(unsigned) (moment->replay_lsn >> 32), (unsigned) moment->replay_lsn,
-			moment->waiting, moment->in_flight, moment->ahead, moment->depth,
-			moment->window, moment->blocks_read);
+			sample->at_us / 1000000, sample->at_us / 1000 % 1000,
+			(unsigned) (sample->replay_lsn >> 32), (unsigned) sample->replay_lsn,
+			sample->queued, sample->in_flight, sample->ahead, sample->io_depth,
+			sample->readahead_limit, sample->blocks_read);
 }
 
 /* Close the file; NULL is fine. */

@@ -23,7 +23,7 @@
 #include "source/sockfile.h"
 
 /* How long a client may take to send its handshake, us. */
-#define HELLO_TIMEOUT_US	5000000
+#define HANDSHAKE_TIMEOUT_US	5000000
 
 /* How long to leave the socket alone when a connection cannot be taken, us. */
 #define ACCEPT_PAUSE_US		1000000
@@ -245,7 +245,7 @@ accept_client(struct listener *listener)
 		return;
 	}
 	client->fd = fd;
-	client->deadline_us = clock__now_us() + HELLO_TIMEOUT_US;
+	client->deadline_us = clock__now_us() + HANDSHAKE_TIMEOUT_US;
 }
 
 /*
@@ -407,7 +407,7 @@ listener__expire(struct listener *listener, uint64_t now_us)
 		if (client->fd < 0 || client->deadline_us > now_us)
 			continue;
 		handshake__refuse(&verdict, REDOAHEAD_BAD_VERSION, "it said nothing for %d s",
-					  (int) (HELLO_TIMEOUT_US / 1000000));
+					  (int) (HANDSHAKE_TIMEOUT_US / 1000000));
 		listener__refuse(listener, client->fd, &verdict);
 		close(client->fd);
 		client->fd = -1;

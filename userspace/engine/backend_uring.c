@@ -1,6 +1,6 @@
 /*
  * submit_uring.c
- *		A sink that reads with io_uring into the page cache.
+ *		A backend that reads with io_uring into the page cache.
  *
  * A buffered read fills the page cache with whole pages but copies to user
  * space only the bytes that were asked for.  So a range is read from the last
@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "engine/residency.h"
-#include "engine/sink.h"
+#include "engine/backend.h"
 #include "base/log.h"
 
 /* Most reads in a group; at least MIN_GROUPS groups make up the depth. */
@@ -91,13 +91,13 @@ struct uring_group
 	uint32_t	tokens[MAX_GROUP];	/* these */
 };
 
-struct sink
+struct backend
 {
 	struct io_uring ring;		/* the only user is this thread */
 	uint64_t	page_size;		/* bytes */
 	unsigned	slots;			/* entries in reads and groups */
 	struct uring_read *reads;	/* by token */
-	char	   *scratch;		/* SINK_MAX_BYTES of bytes nobody looks at */
+	char	   *scratch;		/* BACKEND_MAX_BYTES of bytes nobody looks at */
 
 	unsigned	group_size;		/* most reads in a group; 1: no groups */
 	bool		no_groups;		/* they do not work here */
@@ -127,7 +127,7 @@ static const unsigned setup_flags[] = {
 };
 
 static int
-uring_setup(struct sink *sink, unsigned entries)
+uring_setup(struct backend *backend, unsigned entries)
 {
 	int			err = -EINVAL;
 
@@ -136,83 +136,83 @@ uring_setup(struct sink *sink, unsigned entries)
 	{
 		struct io_uring_params params = {.flags = setup_flags[i]};
 
-		err = io_uring_queue_init_params(entries, &sink->ring, &params);
+		err = io_uring_queue_init_params(entries, &backend->ring, &params);
 	}
 	return err;
 }
 
 static void
-uring_close(struct sink *sink)
+uring_close(struct backend *backend)
 {
-	if (sink == NULL)
+	if (backend == NULL)
 		return;
-	if (sink->ring.ring_fd >= 0)
-		io_uring_queue_exit(&sink->ring);
-	free(sink->reads);
-	free(sink->groups);
-	free(sink->scratch);
-	free(sink);
+	if (backend->ring.ring_fd >= 0)
+		io_uring_queue_exit(&backend->ring);
+	free(backend->reads);
+	free(backend->groups);
+	free(backend->scratch);
+	free(backend);
 }
 
 /* Groups must not be so large that the device idles when one of them is done. */
 static void
-uring_set_depth(struct sink *sink, unsigned depth)
+uring_set_io_depth(struct backend *backend, unsigned depth)
 {
 	unsigned	size = depth / MIN_GROUPS;
 
 	if (size > MAX_GROUP)
 		size = MAX_GROUP;
-	if (size == 0 || sink->no_groups)
+	if (size == 0 || backend->no_groups)
 		size = 1;
-	sink->group_size = size;
+	backend->group_size = size;
 }
 
 static int
-uring_open(struct sink **result, unsigned depth)
+uring_open(struct backend **result, unsigned depth)
 {
-	struct sink *sink;
+	struct backend *backend;
 	int			err;
 
-	sink = calloc(1, sizeof(*sink));
-	if (sink == NULL)
+	backend = calloc(1, sizeof(*backend));
+	if (backend == NULL)
 		return -ENOMEM;
-	sink->ring.ring_fd = -1;
-	sink->page_size = (uint64_t) sysconf(_SC_PAGESIZE);
-	sink->slots = depth;
-	sink->reads = calloc(depth, sizeof(*sink->reads));
-	sink->groups = calloc(depth, sizeof(*sink->groups));
-	sink->scratch = malloc(SINK_MAX_BYTES);
-	if (sink->reads == NULL || sink->groups == NULL || sink->scratch == NULL)
+	backend->ring.ring_fd = -1;
+	backend->page_size = (uint64_t) sysconf(_SC_PAGESIZE);
+	backend->slots = depth;
+	backend->reads = calloc(depth, sizeof(*backend->reads));
+	backend->groups = calloc(depth, sizeof(*backend->groups));
+	backend->scratch = malloc(BACKEND_MAX_BYTES);
+	if (backend->reads == NULL || backend->groups == NULL || backend->scratch == NULL)
 		err = -ENOMEM;
 	else
-		err = uring_setup(sink, depth);
+		err = uring_setup(backend, depth);
 	if (err < 0)
 	{
-		sink->ring.ring_fd = -1;
-		uring_close(sink);
+		backend->ring.ring_fd = -1;
+		uring_close(backend);
 		return err;
 	}
-	uring_set_depth(sink, depth);
+	uring_set_io_depth(backend, depth);
 	for (unsigned i = 0; i < depth; i++)
-		sink->groups[i].next_free = i + 1 < depth ? i + 1 : NO_GROUP;
-	sink->open_group = NO_GROUP;
-	*result = sink;
+		backend->groups[i].next_free = i + 1 < depth ? i + 1 : NO_GROUP;
+	backend->open_group = NO_GROUP;
+	*result = backend;
 	return 0;
 }
 
 /* Put a read into the submission queue, in the way its kind says. */
 static struct io_uring_sqe *
-push_read(struct sink *sink, uint32_t token)
+push_read(struct backend *backend, uint32_t token)
 {
-	const struct uring_read *read = &sink->reads[token];
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&sink->ring);
+	const struct uring_read *read = &backend->reads[token];
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&backend->ring);
 
 	if (sqe == NULL)
 		return NULL;
-	io_uring_prep_read(sqe, read->fd, sink->scratch, read->length, read->first);
+	io_uring_prep_read(sqe, read->fd, backend->scratch, read->length, read->first);
 	sqe->user_data = token;
 	if (read->kind == READ_PLAIN)
-		sink->plain_reads++;
+		backend->plain_reads++;
 	else
 		sqe->rw_flags = RWF_NOWAIT;
 	return sqe;
@@ -220,52 +220,52 @@ push_read(struct sink *sink, uint32_t token)
 
 /* Make the last read of the open group the one that the group waits for. */
 static void
-close_group(struct sink *sink)
+close_group(struct backend *backend)
 {
 	struct uring_read *last;
 
-	if (sink->open_group == NO_GROUP)
+	if (backend->open_group == NO_GROUP)
 		return;
-	last = &sink->reads[sink->last_sqe->user_data];
+	last = &backend->reads[backend->last_sqe->user_data];
 	if (last->kind == READ_NOWAIT)
 	{
-		sink->last_sqe->rw_flags = 0;
+		backend->last_sqe->rw_flags = 0;
 		last->kind = READ_PLAIN;
-		sink->plain_reads++;
+		backend->plain_reads++;
 	}
-	sink->open_group = NO_GROUP;
+	backend->open_group = NO_GROUP;
 }
 
 /* Put a read into the open group; a plain read, or the last one, closes it. */
 static void
-join_group(struct sink *sink, uint32_t token, struct io_uring_sqe *sqe)
+join_group(struct backend *backend, uint32_t token, struct io_uring_sqe *sqe)
 {
 	struct uring_group *group;
 
-	if (sink->open_group == NO_GROUP)
+	if (backend->open_group == NO_GROUP)
 	{
-		sink->open_group = sink->free_group;
-		group = &sink->groups[sink->open_group];
-		sink->free_group = group->next_free;
+		backend->open_group = backend->free_group;
+		group = &backend->groups[backend->open_group];
+		backend->free_group = group->next_free;
 		group->size = group->seen = group->waiting = 0;
 	}
-	group = &sink->groups[sink->open_group];
-	sink->reads[token].group = sink->open_group;
-	sink->last_sqe = sqe;
-	if (++group->size >= sink->group_size || sink->reads[token].kind == READ_PLAIN)
-		close_group(sink);
+	group = &backend->groups[backend->open_group];
+	backend->reads[token].group = backend->open_group;
+	backend->last_sqe = sqe;
+	if (++group->size >= backend->group_size || backend->reads[token].kind == READ_PLAIN)
+		close_group(backend);
 }
 
 static int
-uring_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
+uring_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
 {
-	struct uring_read *read = &sink->reads[token];
+	struct uring_read *read = &backend->reads[token];
 	struct io_uring_sqe *sqe;
 	uint64_t	first;
 	uint64_t	last;
 
-	first = (offset / sink->page_size + 1) * sink->page_size - 1;
-	last = (offset + bytes - 1) / sink->page_size * sink->page_size;
+	first = (offset / backend->page_size + 1) * backend->page_size - 1;
+	last = (offset + bytes - 1) / backend->page_size * backend->page_size;
 	if (last < first)			/* all in one page */
 		first = last = offset;
 	read->fd = fd;
@@ -273,13 +273,13 @@ uring_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32_t
 	read->lead = (uint32_t) (first - offset);
 	read->length = (uint32_t) (last - first + 1);
 	read->first = first;
-	read->kind = sink->group_size > 1 && read->length <= NOWAIT_BYTES ?
+	read->kind = backend->group_size > 1 && read->length <= NOWAIT_BYTES ?
 		READ_NOWAIT : READ_PLAIN;
 
-	sqe = push_read(sink, token);
+	sqe = push_read(backend, token);
 	if (sqe == NULL)
 		return -EAGAIN;
-	join_group(sink, token, sqe);
+	join_group(backend, token, sqe);
 	return 0;
 }
 
@@ -308,82 +308,82 @@ static const char no_nowait[] = "this file system does not start reads that may 
 
 /* Wait for each read from now on. */
 static void
-give_up_groups(struct sink *sink, const char *reason)
+give_up_groups(struct backend *backend, const char *reason)
 {
-	if (sink->no_groups)
+	if (backend->no_groups)
 		return;
-	sink->no_groups = true;
-	sink->group_size = 1;
+	backend->no_groups = true;
+	backend->group_size = 1;
 	log_info("%s; waiting for each read, which takes more CPU time", reason);
 }
 
 /* Submit a read again, on its own and in another way. */
 static bool
-read_again(struct sink *sink, uint32_t token, enum read_kind kind)
+read_again(struct backend *backend, uint32_t token, enum read_kind kind)
 {
-	sink->reads[token].kind = kind;
-	sink->reads[token].group = NO_GROUP;
-	return push_read(sink, token) != NULL;
+	backend->reads[token].kind = kind;
+	backend->reads[token].group = NO_GROUP;
+	return push_read(backend, token) != NULL;
 }
 
 /* A look was answered; returns true if the block must be read after all. */
 static bool
-judge(struct sink *sink, uint32_t token, int32_t result)
+judge(struct backend *backend, uint32_t token, int32_t result)
 {
-	bool		absent = would_wait(&sink->reads[token], result);
+	bool		absent = would_wait(&backend->reads[token], result);
 
-	sink->looks++;
-	sink->looks_failed += absent;
-	sink->halves += absent && result > 0;
-	if (sink->halves >= HALVES_TO_GIVE_UP && sink->halves * 2 >= sink->looks_failed)
-		give_up_groups(sink, "reads that may not wait start one page of each block only, as if "
+	backend->looks++;
+	backend->looks_failed += absent;
+	backend->halves += absent && result > 0;
+	if (backend->halves >= HALVES_TO_GIVE_UP && backend->halves * 2 >= backend->looks_failed)
+		give_up_groups(backend, "reads that may not wait start one page of each block only, as if "
 					   "this device's read-ahead is zero (see blockdev --setra)");
-	if (sink->looks == LOOKS_TO_JUDGE)
+	if (backend->looks == LOOKS_TO_JUDGE)
 	{
-		if (sink->looks_failed > LOOKS_TO_GIVE_UP)
-			give_up_groups(sink, no_nowait);
-		sink->looks = sink->looks_failed = sink->halves = 0;
+		if (backend->looks_failed > LOOKS_TO_GIVE_UP)
+			give_up_groups(backend, no_nowait);
+		backend->looks = backend->looks_failed = backend->halves = 0;
 	}
 	return absent;
 }
 
 /* The last read of a group is there: so are those that wait for it. */
 static unsigned
-finish_group(struct sink *sink, uint32_t index, struct sink_completion *done)
+finish_group(struct backend *backend, uint32_t index, struct backend_completion *done)
 {
-	struct uring_group *group = &sink->groups[index];
+	struct uring_group *group = &backend->groups[index];
 	unsigned	first = 0;
 	unsigned	n = 0;
 
 	if (group->waiting > 0 &&
-		(sink->groups_done++ % LOOK_EACH == 0 || sink->groups_done <= FIRST_LOOKS) &&
-		read_again(sink, group->tokens[0], READ_LOOK))
+		(backend->groups_done++ % LOOK_EACH == 0 || backend->groups_done <= FIRST_LOOKS) &&
+		read_again(backend, group->tokens[0], READ_LOOK))
 		first = 1;
 	for (unsigned i = first; i < group->waiting; i++)
 	{
 		done[n].token = group->tokens[i];
-		done[n].result = (int32_t) sink->reads[group->tokens[i]].bytes;
+		done[n].result = (int32_t) backend->reads[group->tokens[i]].bytes;
 		n++;
 	}
-	group->next_free = sink->free_group;
-	sink->free_group = index;
+	group->next_free = backend->free_group;
+	backend->free_group = index;
 	return n;
 }
 
 /* Must a read that was answered be done again, in the plain way? */
 static bool
-needs_plain(struct sink *sink, uint32_t token, int32_t result)
+needs_plain(struct backend *backend, uint32_t token, int32_t result)
 {
-	switch (sink->reads[token].kind)
+	switch (backend->reads[token].kind)
 	{
 		case READ_NOWAIT:
 			/* What a file system says that has no such reads. */
 			if (result != -EOPNOTSUPP)
 				return false;
-			give_up_groups(sink, no_nowait);
+			give_up_groups(backend, no_nowait);
 			return true;
 		case READ_LOOK:
-			return judge(sink, token, result);
+			return judge(backend, token, result);
 		default:
 			return false;
 	}
@@ -391,50 +391,50 @@ needs_plain(struct sink *sink, uint32_t token, int32_t result)
 
 /* The kernel answered a read; returns how many requests are done by that. */
 static unsigned
-answer(struct sink *sink, uint32_t token, int32_t result, struct sink_completion *done)
+answer(struct backend *backend, uint32_t token, int32_t result, struct backend_completion *done)
 {
-	struct uring_read *read = &sink->reads[token];
+	struct uring_read *read = &backend->reads[token];
 	uint32_t	index = read->group;
 	unsigned	n = 0;
 
 	if (read->kind == READ_PLAIN)
-		sink->plain_reads--;
+		backend->plain_reads--;
 
 	if (read->kind == READ_NOWAIT && would_wait(read, result))
 	{
-		struct uring_group *group = &sink->groups[index];
+		struct uring_group *group = &backend->groups[index];
 
 		group->tokens[group->waiting++] = token;
 	}
-	else if (!needs_plain(sink, token, result) || !read_again(sink, token, READ_PLAIN))
+	else if (!needs_plain(backend, token, result) || !read_again(backend, token, READ_PLAIN))
 	{
 		done[n].token = token;
 		done[n].result = range_result(read, result);
 		n++;
 	}
 
-	if (index != NO_GROUP && ++sink->groups[index].seen == sink->groups[index].size)
-		n += finish_group(sink, index, done + n);
+	if (index != NO_GROUP && ++backend->groups[index].seen == backend->groups[index].size)
+		n += finish_group(backend, index, done + n);
 	return n;
 }
 
 /* Fetch the answers that are there. */
 static unsigned
-collect(struct sink *sink, struct sink_completion *done)
+collect(struct backend *backend, struct backend_completion *done)
 {
 	struct io_uring_cqe *cqe;
 	unsigned	head;
 	unsigned	seen = 0;
 	unsigned	n = 0;
 
-	io_uring_for_each_cqe(&sink->ring, head, cqe)
+	io_uring_for_each_cqe(&backend->ring, head, cqe)
 	{
 		seen++;
 		/* On old kernels liburing waits with a timeout request of its own. */
-		if (cqe->user_data < sink->slots)
-			n += answer(sink, (uint32_t) cqe->user_data, cqe->res, done + n);
+		if (cqe->user_data < backend->slots)
+			n += answer(backend, (uint32_t) cqe->user_data, cqe->res, done + n);
 	}
-	io_uring_cq_advance(&sink->ring, seen);
+	io_uring_cq_advance(&backend->ring, seen);
 	return n;
 }
 
@@ -452,22 +452,22 @@ is_passing(int err)
 }
 
 static int
-uring_flush(struct sink *sink, unsigned want, unsigned wait_us,
-			struct sink_completion *done)
+uring_flush(struct backend *backend, unsigned want, unsigned wait_us,
+			struct backend_completion *done)
 {
 	struct __kernel_timespec timeout = {.tv_nsec = (long long) wait_us * 1000};
 	struct io_uring_cqe *cqe;
 	unsigned	n;
 	int			err = 0;
 
-	close_group(sink);
-	if (io_uring_sq_ready(&sink->ring) > 0 || wait_us == 0)
+	close_group(backend);
+	if (io_uring_sq_ready(&backend->ring) > 0 || wait_us == 0)
 	{
-		err = io_uring_submit_and_get_events(&sink->ring);
+		err = io_uring_submit_and_get_events(&backend->ring);
 		if (!is_passing(err))
 			return err;
 	}
-	n = collect(sink, done);
+	n = collect(backend, done);
 	if (n > 0 || want == 0)
 		return (int) n;
 	if (is_shortage(err))
@@ -476,28 +476,28 @@ uring_flush(struct sink *sink, unsigned want, unsigned wait_us,
 		nanosleep(&(struct timespec) {.tv_nsec = SHORTAGE_WAIT_US * 1000}, NULL);
 		return 0;
 	}
-	if (wait_us == 0 || sink->plain_reads == 0)
+	if (wait_us == 0 || backend->plain_reads == 0)
 		return 0;
 
 	/* Only plain reads are answered later, each of them for its group. */
-	want /= sink->group_size;
-	if (want > sink->plain_reads)
-		want = sink->plain_reads;
+	want /= backend->group_size;
+	if (want > backend->plain_reads)
+		want = backend->plain_reads;
 	if (want == 0)
 		want = 1;
-	err = io_uring_submit_and_wait_timeout(&sink->ring, &cqe, want, &timeout, NULL);
+	err = io_uring_submit_and_wait_timeout(&backend->ring, &cqe, want, &timeout, NULL);
 	if (!is_passing(err))
 		return err;
-	return (int) collect(sink, done);
+	return (int) collect(backend, done);
 }
 
-const struct sink_ops sink_uring = {
+const struct backend_ops backend_uring = {
 	.name = "io_uring",
 	.open = uring_open,
-	.set_depth = uring_set_depth,
+	.set_io_depth = uring_set_io_depth,
 	.queue = uring_queue,
 	.flush = uring_flush,
-	.finds = residency__of,
+	.residency = residency__of,
 	.release = residency__release,
 	.close = uring_close,
 };

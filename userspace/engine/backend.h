@@ -1,51 +1,51 @@
 /*
- * sink.h
+ * backend.h
  *		Something that brings byte ranges of files nearer to redo.
  *
- * The engine decides what to ask for and when; a sink knows how.  Where the
- * data ends up (the page cache today) is the sink's business.
+ * The engine decides what to ask for and when; a backend knows how.  Where the
+ * data ends up (the page cache today) is the backend's business.
  */
-#ifndef REDOAHEAD_ENGINE_SINK_H
-#define REDOAHEAD_ENGINE_SINK_H
+#ifndef REDOAHEAD_ENGINE_BACKEND_H
+#define REDOAHEAD_ENGINE_BACKEND_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Longest range of one request, bytes. */
-#define SINK_MAX_BYTES	(128 * 1024)
+#define BACKEND_MAX_BYTES	(128 * 1024)
 
 /* A request that is done. */
-struct sink_completion
+struct backend_completion
 {
 	uint32_t	token;			/* as given to queue */
 	int32_t		result;			/* bytes of the range now there, or -errno */
 };
 
 /* How much of a range is there. */
-enum sink_presence
+enum residency
 {
-	PRESENT_NONE,
-	PRESENT_PART,
-	PRESENT_ALL
+	RESIDENT_NONE,
+	RESIDENT_PART,
+	RESIDENT_ALL
 };
 
-struct sink;
+struct backend;
 
-struct sink_ops
+struct backend_ops
 {
 	const char *name;			/* as in --backend */
 
-	/* Make a sink for at most depth requests at a time. */
-	int			(*open) (struct sink **sink, unsigned depth);
+	/* Make a backend for at most depth requests at a time. */
+	int			(*open) (struct backend **backend, unsigned depth);
 
 	/*
 	 * From now on no more than depth blocks will be in flight.  NULL if
 	 * requests are done when they are made, so that none ever is.
 	 */
-	void		(*set_depth) (struct sink *sink, unsigned depth);
+	void		(*set_io_depth) (struct backend *backend, unsigned depth);
 
 	/* Ask for a range; may be held back until flush. */
-	int			(*queue) (struct sink *sink, int fd, uint64_t offset,
+	int			(*queue) (struct backend *backend, int fd, uint64_t offset,
 						  uint32_t bytes, uint32_t token);
 
 	/*
@@ -53,14 +53,14 @@ struct sink_ops
 	 * have passed.  Stores completions in done, which has room for depth of
 	 * them, and returns how many.
 	 */
-	int			(*flush) (struct sink *sink, unsigned want, unsigned wait_us,
-						  struct sink_completion *done);
+	int			(*flush) (struct backend *backend, unsigned want, unsigned wait_us,
+						  struct backend_completion *done);
 
 	/*
-	 * How much of the range is there, or on its way?  A sink_presence, or -errno if
+	 * How much of the range is there, or on its way?  A residency, or -errno if
 	 * that cannot be told.  NULL if it never can.
 	 */
-	int			(*finds) (int fd, uint64_t offset, uint32_t bytes);
+	int			(*residency) (int fd, uint64_t offset, uint32_t bytes);
 
 	/*
 	 * Redo has read the range, and nobody need keep it.  False if it stays, as what is
@@ -68,10 +68,10 @@ struct sink_ops
 	 * does.
 	 */
 	bool		(*release) (int fd, uint64_t offset, uint32_t bytes);
-	void		(*close) (struct sink *sink);
+	void		(*close) (struct backend *backend);
 };
 
-extern const struct sink_ops sink_uring;
-extern const struct sink_ops sink_fadvise;
+extern const struct backend_ops backend_uring;
+extern const struct backend_ops backend_fadvise;
 
-#endif							/* REDOAHEAD_ENGINE_SINK_H */
+#endif							/* REDOAHEAD_ENGINE_BACKEND_H */

@@ -1,6 +1,6 @@
 /*
  * submit_fadvise.c
- *		A sink that asks with posix_fadvise(POSIX_FADV_WILLNEED).
+ *		A backend that asks with posix_fadvise(POSIX_FADV_WILLNEED).
  *
  * For kernels that refuse io_uring.  The kernel starts the read and says
  * nothing about its end, so that a range counts as there once it is asked
@@ -12,38 +12,38 @@
 #include <sys/stat.h>
 
 #include "engine/residency.h"
-#include "engine/sink.h"
+#include "engine/backend.h"
 
-struct sink
+struct backend
 {
 	unsigned	count;			/* completions not yet fetched */
 	unsigned	capacity;		/* room in done */
-	struct sink_completion done[];	/* requests made since the last flush */
+	struct backend_completion done[];	/* requests made since the last flush */
 };
 
 static int
-fadvise_open(struct sink **result, unsigned depth)
+fadvise_open(struct backend **result, unsigned depth)
 {
-	struct sink *sink;
+	struct backend *backend;
 
-	sink = calloc(1, sizeof(*sink) + depth * sizeof(sink->done[0]));
-	if (sink == NULL)
+	backend = calloc(1, sizeof(*backend) + depth * sizeof(backend->done[0]));
+	if (backend == NULL)
 		return -ENOMEM;
-	sink->capacity = depth;
-	*result = sink;
+	backend->capacity = depth;
+	*result = backend;
 	return 0;
 }
 
 static int
-fadvise_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
+fadvise_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
 {
-	struct sink_completion *done;
+	struct backend_completion *done;
 	struct stat st;
 	int			err;
 
-	if (sink->count == sink->capacity)
+	if (backend->count == backend->capacity)
 		return -EAGAIN;
-	done = &sink->done[sink->count++];
+	done = &backend->done[backend->count++];
 	done->token = token;
 
 	/* The kernel says nothing about a range beyond the end: look first. */
@@ -68,31 +68,31 @@ fadvise_queue(struct sink *sink, int fd, uint64_t offset, uint32_t bytes, uint32
 }
 
 static int
-fadvise_flush(struct sink *sink, unsigned want, unsigned wait_us,
-			  struct sink_completion *done)
+fadvise_flush(struct backend *backend, unsigned want, unsigned wait_us,
+			  struct backend_completion *done)
 {
 	unsigned	n = 0;
 
 	/* Nothing is ever outstanding, hence nothing to wait for. */
 	(void) want;
 	(void) wait_us;
-	while (sink->count > 0)
-		done[n++] = sink->done[--sink->count];
+	while (backend->count > 0)
+		done[n++] = backend->done[--backend->count];
 	return (int) n;
 }
 
 static void
-fadvise_close(struct sink *sink)
+fadvise_close(struct backend *backend)
 {
-	free(sink);
+	free(backend);
 }
 
-const struct sink_ops sink_fadvise = {
+const struct backend_ops backend_fadvise = {
 	.name = "fadvise",
 	.open = fadvise_open,
 	.queue = fadvise_queue,
 	.flush = fadvise_flush,
-	.finds = residency__of,
+	.residency = residency__of,
 	.release = residency__release,
 	.close = fadvise_close,
 };

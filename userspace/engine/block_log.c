@@ -15,18 +15,18 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "report/trace.h"
+#include "engine/block_log.h"
 
-struct trace
+struct block_log
 {
-	FILE	   *file;			/* buffered until trace__flush */
+	FILE	   *file;			/* buffered until block_log__flush */
 };
 
 /* Create or empty the file. */
 int
-trace__open(struct trace **trace, const char *path)
+block_log__open(struct block_log **result, const char *path)
 {
-	struct trace *opened;
+	struct block_log *opened;
 	int			err;
 
 	opened = malloc(sizeof(*opened));
@@ -41,34 +41,34 @@ trace__open(struct trace **trace, const char *path)
 				  path, strerror(-err));
 		return err;
 	}
-	*trace = opened;
+	*result = opened;
 	return 0;
 }
 
 /* Tell of one block. */
 void
-trace__block(struct trace *trace, const char *kind, const char *path, uint32_t block,
+block_log__add(struct block_log *log, const char *kind, const char *path, uint32_t block,
 			 uint64_t lsn, const char *result, uint64_t latency_us)
 {
-	fprintf(trace->file, "%s %s %" PRIu32 " %X/%08X %s %" PRIu64 "\n",
+	fprintf(log->file, "%s %s %" PRIu32 " %X/%08X %s %" PRIu64 "\n",
 			kind, path, block, (unsigned) (lsn >> 32), (unsigned) lsn, result, latency_us);
 }
 
 /* Make what was told so far visible to readers; NULL is fine. */
 void
-trace__flush(struct trace *trace)
+block_log__flush(struct block_log *log)
 {
-	if (trace != NULL)
-		fflush(trace->file);
+	if (log != NULL)
+		fflush(log->file);
 }
 
 /* Close the file; NULL is fine. */
 void
-trace__close(struct trace *trace)
+block_log__close(struct block_log *log)
 {
-	if (trace == NULL)
+	if (log == NULL)
 		return;
-	if (fclose(trace->file) != 0)
+	if (fclose(log->file) != 0)
 		log_warning("block log is incomplete: %s; make room for it", strerror(errno));
-	free(trace);
+	free(log);
 }

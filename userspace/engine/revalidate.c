@@ -1,5 +1,5 @@
 /*
- * recheck.c
+ * revalidate.c
  *		Looks whether blocks that were read are still there when redo is near.
  *
  * What is read ahead may be gone before redo comes: somebody drops the page cache,
@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "engine/recheck.h"
+#include "engine/revalidate.h"
 #include "base/log.h"
 
 /* One block in so many is looked for while all are found. */
@@ -34,81 +34,81 @@
 
 /* A recovery begins. */
 void
-recheck__begin(struct recheck *recheck)
+revalidate__begin(struct revalidate *revalidate)
 {
-	*recheck = (struct recheck) {.each = EACH_MAX};
+	*revalidate = (struct revalidate) {.each = EACH_MAX};
 }
 
 /* Redo stands still: maybe for blocks that were there. */
 void
-recheck__redo_stands(struct recheck *recheck, struct pool *pool)
+revalidate__redo_stalled(struct revalidate *revalidate, struct block_queue *queue)
 {
-	if (recheck->cannot || recheck->gone)
+	if (revalidate->cannot || revalidate->gone)
 		return;
-	pool__look_again(pool);
-	recheck->next = NEXT_BLOCKS;
+	block_queue__restart_revalidation(queue);
+	revalidate->next = NEXT_BLOCKS;
 }
 
 /* A block was there, or not. */
 static void
-judge(struct recheck *recheck, struct pool *pool, bool there)
+judge(struct revalidate *revalidate, struct block_queue *queue, bool there)
 {
 	if (there)
 	{
-		if (++recheck->found < FOUND_TO_RELAX)
+		if (++revalidate->found < FOUND_TO_RELAX)
 			return;
-		recheck->found = 0;
-		if (recheck->each < EACH_MAX)
-			recheck->each *= 2;
+		revalidate->found = 0;
+		if (revalidate->each < EACH_MAX)
+			revalidate->each *= 2;
 		return;
 	}
-	recheck->found = 0;
-	if (recheck->each > 1)
-		pool__look_again(pool);
-	recheck->each = 1;
+	revalidate->found = 0;
+	if (revalidate->each > 1)
+		block_queue__restart_revalidation(queue);
+	revalidate->each = 1;
 }
 
 /*
- * The next block of the pool that is gone, if a record up to until_lsn needs it.  The
- * same one until recheck__take.
+ * The next block of the queue that is gone, if a record up to until_lsn needs it.  The
+ * same one until revalidate__take.
  */
 bool
-recheck__next(struct recheck *recheck, struct pool *pool, struct reader *reader,
-			  uint64_t until_lsn, struct pool_run *run)
+revalidate__next(struct revalidate *revalidate, struct block_queue *queue, struct reader *reader,
+			  uint64_t until_lsn, struct block_run *run)
 {
-	for (unsigned looks = 0; !recheck->gone && !recheck->cannot && looks < LOOKS_MAX; looks++)
+	for (unsigned looks = 0; !revalidate->gone && !revalidate->cannot && looks < LOOKS_MAX; looks++)
 	{
 		int			there;
 
-		if (!pool__look(pool, until_lsn, recheck->next > 0 ? 1 : recheck->each, &recheck->run))
+		if (!block_queue__next_to_revalidate(queue, until_lsn, revalidate->next > 0 ? 1 : revalidate->each, &revalidate->run))
 			return false;
-		there = reader__finds(reader, &recheck->run);
+		there = reader__residency(reader, &revalidate->run);
 		if (there >= 0)
 		{
-			reader->counters.blocks_rechecked += recheck->run.blocks;
-			if (!recheck->run.found)
-				judge(recheck, pool, there == PRESENT_ALL);
-			recheck->gone = there != PRESENT_ALL;
+			reader->counters.blocks_rechecked += revalidate->run.blocks;
+			if (!revalidate->run.found)
+				judge(revalidate, queue, there == RESIDENT_ALL);
+			revalidate->gone = there != RESIDENT_ALL;
 		}
 		else if (there != -ENOENT)
 		{
-			recheck->cannot = true;
+			revalidate->cannot = true;
 			log_debug("cannot tell whether blocks are still in the page cache (%s); blocks "
 					  "that are evicted before redo comes are not read again",
 					  strerror(-there));
 		}
-		if (recheck->next > 0)
-			recheck->next--;
+		if (revalidate->next > 0)
+			revalidate->next--;
 	}
-	if (!recheck->gone)
+	if (!revalidate->gone)
 		return false;
-	*run = recheck->run;
+	*run = revalidate->run;
 	return true;
 }
 
-/* The run that recheck__next told has been asked for, or cannot be. */
+/* The run that revalidate__next told has been asked for, or cannot be. */
 void
-recheck__take(struct recheck *recheck)
+revalidate__take(struct revalidate *revalidate)
 {
-	recheck->gone = false;
+	revalidate->gone = false;
 }

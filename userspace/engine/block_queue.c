@@ -1,0 +1,362 @@
+/*
+ * block_queue.c
+ *		Holds the blocks that redo will need, until redo has come to them.
+ *
+ * Two orders matter.  Blocks come, and redo will want them, by LSN.  Disks want
+ * them by place: a sweep is a part of the waiting blocks, sorted by file and
+ * block, worked off to its end before the next one begins.  What arrives
+ * meanwhile waits for the next sweep, so that no block waits for more than two
+ * of them (Coffman, Klimko and Ryan, "Analysis of scanning policies for
+ * reducing disk seek times", 1972: FSCAN).  A sweep over thousands of blocks
+ * may be long; the deadline queue lets the few that redo wants next go first.
+ *
+ * A pure data structure: reads no file, no clock and no shared memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/block_queue.h"
+
+/* Order of two numbers, as qsort wants it. */
+#define ORDER(a, b)		(((a) > (b)) - ((a) < (b)))
+
+enum entry_state
+{
+	ENTRY_QUEUED,				/* to be asked for */
+	ENTRY_SUBMITTED,				/* asked for */
+	ENTRY_ABSENT,				/* asked for, and was not there before */
+	ENTRY_RESIDENT,				/* was there before */
+	ENTRY_USED,					/* was absent, and redo has come to it */
+	ENTRY_DROPPED					/* needless: replayed, or named twice */
+};
+
+struct block_queue_entry
+{
+	uint64_t	lsn;			/* of the record that needs it */
+	struct relpath_key key;		/* the segment file */
+	uint32_t	block;			/* block in the segment */
+	enum entry_state state;		/* what became of it */
+};
+
+/* Make a queue of at least so many entries, BLOCK_QUEUE_MIN_ENTRIES to BLOCK_QUEUE_MAX_ENTRIES. */
+int
+block_queue__create(struct block_queue *queue, unsigned entries)
+{
+	uint32_t	size = BLOCK_QUEUE_MIN_ENTRIES;
+
+	while (size < entries)
+		size *= 2;
+	*queue = (struct block_queue) {.mask = size - 1};
+	queue->entries = calloc(size, sizeof(*queue->entries));
+	queue->sweep = calloc(size, sizeof(*queue->sweep));
+	if (queue->entries != NULL && queue->sweep != NULL)
+		return 0;
+	block_queue__destroy(queue);
+	return -ENOMEM;
+}
+
+/* Free what block_queue__create made. */
+void
+block_queue__destroy(struct block_queue *queue)
+{
+	free(queue->entries);
+	free(queue->sweep);
+	queue->entries = NULL;
+	queue->sweep = NULL;
+}
+
+/* Forget all blocks. */
+void
+block_queue__clear(struct block_queue *queue)
+{
+	queue->head = queue->tail = queue->deadline = queue->looked = queue->used = queue->swept = 0;
+	queue->sweep_count = queue->sweep_next = 0;
+	queue->waiting = queue->ahead = 0;
+}
+
+static struct block_queue_entry *
+entry_at(const struct block_queue *queue, uint64_t position)
+{
+	return &queue->entries[position & queue->mask];
+}
+
+/* How many blocks may be added. */
+unsigned
+block_queue__room(const struct block_queue *queue)
+{
+	return queue->mask + 1 - (unsigned) (queue->head - queue->tail);
+}
+
+/* Add a block; there must be room. */
+void
+block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint32_t block, uint64_t lsn)
+{
+	*entry_at(queue, queue->head++) = (struct block_queue_entry)
+	{
+		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED
+	};
+	queue->waiting++;
+}
+
+/* The end of the next so many blocks for redo. */
+static uint64_t
+end_of_deadline(const struct block_queue *queue, unsigned deadline_blocks)
+{
+	return queue->head - queue->tail > deadline_blocks ? queue->tail + deadline_blocks : queue->head;
+}
+
+/* The run of one entry. */
+static struct block_run
+run_of(const struct block_queue_entry *entry)
+{
+	return (struct block_run)
+	{
+		.key = entry->key,.block = entry->block,.blocks = 1,.lsn = entry->lsn
+	};
+}
+
+/*
+ * Let go of the blocks of records before replay_lsn, up to the next one that
+ * had not been asked for.  Returns true, and tells which, if there was one: then
+ * call it again.  Should LSNs ever go back, some blocks stay for longer.
+ */
+bool
+block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed)
+{
+	while (queue->tail != queue->head)
+	{
+		struct block_queue_entry *entry = entry_at(queue, queue->tail);
+		enum entry_state state = entry->state;
+
+		if (entry->lsn >= replay_lsn)
+			return false;
+		queue->tail++;
+		if (queue->swept < queue->tail)
+			queue->swept = queue->tail;
+		entry->state = state == ENTRY_ABSENT ? ENTRY_USED : ENTRY_DROPPED;
+		if (state == ENTRY_SUBMITTED || state == ENTRY_ABSENT || state == ENTRY_RESIDENT)
+			queue->ahead--;
+		else if (state == ENTRY_QUEUED)
+		{
+			queue->waiting--;
+			*missed = run_of(entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The next block that was absent before, and that redo has come to: at least "nearest"
+ * blocks ago, and at most "farthest", if they have not been overwritten.  Tells each of
+ * them once.
+ */
+bool
+block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest, struct block_run *run)
+{
+	uint64_t	size = (uint64_t) queue->mask + 1;
+
+	if (queue->used + farthest < queue->tail)
+		queue->used = queue->tail - farthest;
+	if (queue->used + size < queue->head)
+		queue->used = queue->head - size;
+	while (queue->used + nearest < queue->tail)
+	{
+		const struct block_queue_entry *entry = entry_at(queue, queue->used++);
+
+		if (entry->state == ENTRY_USED)
+		{
+			*run = run_of(entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The oldest waiting block, if it is among the next "deadline_blocks" ones for redo. */
+bool
+block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, struct block_run *run)
+{
+	uint64_t	end = end_of_deadline(queue, deadline_blocks);
+
+	if (queue->deadline < queue->tail)
+		queue->deadline = queue->tail;
+	for (; queue->deadline < end; queue->deadline++)
+	{
+		const struct block_queue_entry *entry = entry_at(queue, queue->deadline);
+
+		if (entry->state == ENTRY_QUEUED)
+		{
+			*run = run_of(entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Up to which LSN the next so many blocks reach; UINT64_MAX if there are no more. */
+uint64_t
+block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks)
+{
+	uint64_t	end = end_of_deadline(queue, blocks);
+
+	return end < queue->head ? entry_at(queue, end)->lsn : UINT64_MAX;
+}
+
+/*
+ * The next one in "each" blocks that have been asked for, or the next one that was
+ * there before, if a record up to until_lsn needs it: is it still there?  Tells each of
+ * them once.  What was there before may be about to leave.
+ */
+bool
+block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, unsigned each, struct block_run *run)
+{
+	if (queue->looked < queue->tail)
+		queue->looked = queue->tail;
+	while (queue->looked < queue->head && entry_at(queue, queue->looked)->lsn <= until_lsn)
+	{
+		uint64_t	position = queue->looked++;
+		const struct block_queue_entry *entry = entry_at(queue, position);
+
+		if (entry->state == ENTRY_RESIDENT ||
+			((entry->state == ENTRY_SUBMITTED || entry->state == ENTRY_ABSENT) &&
+			 position % each == 0))
+		{
+			*run = run_of(entry);
+			run->again = true;
+			run->found = entry->state == ENTRY_RESIDENT;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Look for blocks once more, from the next one for redo on. */
+void
+block_queue__restart_revalidation(struct block_queue *queue)
+{
+	queue->looked = queue->tail;
+}
+
+static int
+compare_places(const void *left, const void *right, void *queue)
+{
+	const struct block_queue_entry *a = entry_at(queue, *(const uint32_t *) left);
+	const struct block_queue_entry *b = entry_at(queue, *(const uint32_t *) right);
+	int			order;
+
+	order = ORDER(a->key.rel, b->key.rel);
+	if (order == 0)
+		order = ORDER(a->key.segment, b->key.segment);
+	if (order == 0)
+		order = ORDER(a->key.fork, b->key.fork);
+	if (order == 0)
+		order = ORDER(a->key.db, b->key.db);
+	if (order == 0)
+		order = ORDER(a->key.spc, b->key.spc);
+	if (order == 0)
+		order = ORDER(a->key.kind, b->key.kind);
+	if (order == 0)
+		order = ORDER(a->block, b->block);
+	return order;
+}
+
+static bool
+same_file(const struct block_queue_entry *a, const struct block_queue_entry *b)
+{
+	return a->key.rel == b->key.rel && a->key.segment == b->key.segment &&
+		a->key.fork == b->key.fork && a->key.db == b->key.db &&
+		a->key.spc == b->key.spc && a->key.kind == b->key.kind;
+}
+
+/*
+ * Begin a sweep over the oldest waiting blocks that have not been in one, at
+ * most limit of them, or BLOCK_QUEUE_MAX_SWEEP.  The one before must be done.  Returns
+ * how many.
+ */
+unsigned
+block_queue__begin_sweep(struct block_queue *queue, unsigned limit)
+{
+	if (limit > BLOCK_QUEUE_MAX_SWEEP)
+		limit = BLOCK_QUEUE_MAX_SWEEP;
+	queue->sweep_count = queue->sweep_next = 0;
+	for (; queue->swept < queue->head && queue->sweep_count < limit; queue->swept++)
+		if (entry_at(queue, queue->swept)->state == ENTRY_QUEUED)
+			queue->sweep[queue->sweep_count++] = (uint32_t) queue->swept & queue->mask;
+	qsort_r(queue->sweep, queue->sweep_count, sizeof(*queue->sweep), compare_places, queue);
+	return queue->sweep_count;
+}
+
+/* The next run of the sweep, of at most max_run blocks; false when it is done. */
+bool
+block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run *run)
+{
+	const struct block_queue_entry *first;
+	uint32_t	i;
+
+	/*
+	 * An entry that redo came to meanwhile may stand for another block by now.
+	 * If that waits it is asked for a little early, out of place.
+	 */
+	while (queue->sweep_next < queue->sweep_count &&
+		   entry_at(queue, queue->sweep[queue->sweep_next])->state != ENTRY_QUEUED)
+		queue->sweep_next++;
+	if (queue->sweep_next == queue->sweep_count)
+		return false;
+
+	first = entry_at(queue, queue->sweep[queue->sweep_next]);
+	*run = run_of(first);
+	for (i = queue->sweep_next + 1; i < queue->sweep_count; i++)
+	{
+		const struct block_queue_entry *entry = entry_at(queue, queue->sweep[i]);
+		uint32_t	distance = entry->block - run->block;
+
+		/* The last block once more, or the one after it. */
+		if (entry->state != ENTRY_QUEUED || !same_file(entry, first) ||
+			distance + 1 < run->blocks || distance > run->blocks)
+			break;
+		if (distance == run->blocks)
+		{
+			if (run->blocks == max_run)
+				break;
+			run->blocks++;
+		}
+		if (entry->lsn > run->lsn)
+			run->lsn = entry->lsn;
+	}
+	run->span = i - queue->sweep_next;
+	return true;
+}
+
+/*
+ * Done with the run that block_queue__next or block_queue__next_deadline told last, and what became of it.
+ * Returns how many of its entries named a block that another one named, too.
+ */
+unsigned
+block_queue__finish(struct block_queue *queue, const struct block_run *run, enum block_outcome outcome)
+{
+	static const enum entry_state states[] = {
+		[BLOCK_REFUSED] = ENTRY_DROPPED,[BLOCK_SUBMITTED] = ENTRY_SUBMITTED,
+		[BLOCK_READ_ABSENT] = ENTRY_ABSENT,[BLOCK_RESIDENT] = ENTRY_RESIDENT
+	};
+	enum entry_state state = states[outcome];
+
+	if (outcome != BLOCK_REFUSED)
+		queue->ahead += run->blocks;
+	if (run->span == 0)
+	{
+		entry_at(queue, queue->deadline)->state = state;
+		queue->waiting--;
+		return 0;
+	}
+	for (uint32_t i = 0, blocks = 0; i < run->span; i++)
+	{
+		struct block_queue_entry *entry = entry_at(queue, queue->sweep[queue->sweep_next++]);
+		bool		again = entry->block - run->block < blocks;
+
+		entry->state = again ? ENTRY_DROPPED : state;
+		blocks += !again;
+	}
+	queue->waiting -= run->span;
+	return run->span - run->blocks;
+}

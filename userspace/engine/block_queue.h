@@ -1,0 +1,78 @@
+/*
+ * block_queue.h
+ *		The blocks that redo will need, and the order in which to ask for them.
+ */
+#ifndef REDOAHEAD_ENGINE_BLOCK_QUEUE_H
+#define REDOAHEAD_ENGINE_BLOCK_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/relpath.h"
+
+/* Blocks that a queue may hold. */
+#define BLOCK_QUEUE_MIN_ENTRIES	64
+#define BLOCK_QUEUE_MAX_ENTRIES	(1024 * 1024)
+
+/* Most blocks of a sweep; sorting them takes some 50 ms. */
+#define BLOCK_QUEUE_MAX_SWEEP		(128 * 1024)
+
+/* A run of adjacent blocks in one segment file. */
+struct block_run
+{
+	struct relpath_key key;		/* the segment file */
+	uint32_t	block;			/* first block in the segment */
+	uint32_t	blocks;			/* length, blocks */
+	uint64_t	lsn;			/* the last record that needs one of them */
+	uint32_t	span;			/* entries of the sweep; 0: from the deadline queue */
+	bool		again;			/* was read before, and is gone */
+	bool		found;			/* was there before */
+};
+
+/* What became of a run. */
+enum block_outcome
+{
+	BLOCK_REFUSED,				/* it cannot be read */
+	BLOCK_SUBMITTED,					/* it has been asked for; maybe it was there */
+	BLOCK_READ_ABSENT,				/* it has been asked for, as it was not there */
+	BLOCK_RESIDENT					/* it was there, and not asked for */
+};
+
+struct block_queue_entry;
+
+struct block_queue
+{
+	struct block_queue_entry *entries; /* circular, as they came: by LSN */
+	uint32_t	mask;			/* number of them, less 1 */
+	uint64_t	head;			/* entries added so far */
+	uint64_t	tail;			/* the oldest one that redo has not come to */
+	uint64_t	deadline;		/* none before this one waits */
+	uint64_t	looked;			/* none before this one is to be looked for */
+	uint64_t	used;			/* all before this one were told as used */
+	uint64_t	swept;			/* all before this one were put into a sweep */
+	uint32_t   *sweep;			/* indexes of entries, as the disk has them */
+	uint32_t	sweep_count;	/* entries in the sweep */
+	uint32_t	sweep_next;		/* its next one */
+	unsigned	waiting;		/* entries that have not been asked for */
+	unsigned	ahead;			/* entries asked for that redo has not come to */
+};
+
+int			block_queue__create(struct block_queue *queue, unsigned entries);
+void		block_queue__destroy(struct block_queue *queue);
+void		block_queue__clear(struct block_queue *queue);
+unsigned	block_queue__room(const struct block_queue *queue);
+void		block_queue__add(struct block_queue *queue, const struct relpath_key *key,
+					  uint32_t block, uint64_t lsn);
+bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed);
+bool		block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest,
+					   struct block_run *run);
+bool		block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, struct block_run *run);
+uint64_t	block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks);
+bool		block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, unsigned each, struct block_run *run);
+void		block_queue__restart_revalidation(struct block_queue *queue);
+unsigned	block_queue__begin_sweep(struct block_queue *queue, unsigned limit);
+bool		block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run *run);
+unsigned	block_queue__finish(struct block_queue *queue, const struct block_run *run,
+					   enum block_outcome outcome);
+
+#endif							/* REDOAHEAD_ENGINE_BLOCK_QUEUE_H */
