@@ -16,26 +16,6 @@ load lib/daemon
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
-# Lost otherwise: CPU time, of which small sweeps cost more for each block.  A
-# daemon that gets a core only now and then finds that references have gathered
-# anyway, so each try counts.
-@test "references of a trickle gather while redo is far from them, and only then" {
-	local try far near
-	start --
-	relation base/5/16384 2000
-	for try in 1 2 3 4 5; do
-		produce --count 6000 --rate 20000 --blocks 2000 --lsn-step 100000
-		wait_for sessions_ended $((2 * try - 1))
-		far=$(stat_field sweeps)
-		produce --count 6000 --rate 20000 --blocks 2000
-		wait_for sessions_ended $((2 * try))
-		near=$(stat_field sweeps)
-		echo "sweeps: far $far, near $near"
-		[ $((far * 2)) -ge "$near" ] || return 0
-	done
-	return 1
-}
-
 control_field() {			# NAME : of the limits, in the statistics file
 	sed -n "/\"control\"/,/\"recovery\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
 }

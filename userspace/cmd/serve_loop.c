@@ -30,17 +30,6 @@
 #define LOOK_US			200
 
 /*
- * How long to let references gather in an empty ring, us: of a trickle, few
- * large batches cost less CPU time than many small ones, and are in better
- * order.  Done while redo, at its pace, needs at least GATHER_PACES times
- * PUBLISH_US to come to what was taken last, and that is at least GATHER_BYTES
- * of WAL away.
- */
-#define GATHER_US		2000
-#define GATHER_PACES	2
-#define GATHER_BYTES	(256 * 1024)
-
-/*
  * How long to wait for redo when nothing else can be done, ms: when all that may
  * be read ahead is there, or the ring holds more than may be taken.
  */
@@ -131,16 +120,6 @@ sleep_until_woken(struct serve *serve)
 	return err;
 }
 
-/* Is there time to let references gather? */
-static bool
-may_gather(struct serve *serve, uint64_t replay_lsn)
-{
-	uint64_t	distance = serve->taken_lsn - replay_lsn;
-
-	return serve->taken_lsn > replay_lsn && distance >= GATHER_BYTES &&
-		distance / GATHER_PACES >= serve->pace && ring__is_empty(&serve->ring);
-}
-
 /* How far the server has come with decoding, as far as we can know. */
 static uint64_t
 decode_lsn(const struct serve *serve, uint64_t replay_lsn)
@@ -157,12 +136,10 @@ static int
 serve_round(struct serve *serve)
 {
 	static const struct timespec look = {.tv_nsec = LOOK_US * 1000};
-	static const struct timespec gathering = {.tv_nsec = GATHER_US * 1000};
 	struct engine *engine = serve->config->engine;
 	uint64_t	replay_lsn = ring__replay_lsn(&serve->ring);
 	unsigned	room;
 	uint64_t	now_us;
-	bool		gather;
 	int			taken = 0;
 	int			done;
 
@@ -184,18 +161,14 @@ serve_round(struct serve *serve)
 		taken += n;
 	}
 
-	/* With all asked for, look at the ring again soon, or let it fill. */
-	gather = may_gather(serve, replay_lsn);
 	done = engine__run(engine, replay_lsn, decode_lsn(serve, replay_lsn),
-					   WAIT_US, gather ? 0 : LOOK_US);
+					   WAIT_US, LOOK_US);
 	if (done < 0)
 		return done;
 
 	now_us = clock__now_us();
 	if (now_us - serve->publish_us >= PUBLISH_US)
 	{
-		serve->pace = replay_lsn - serve->pace_lsn;
-		serve->pace_lsn = replay_lsn;
 		serve__publish(serve, now_us);
 		engine__sweep(engine);
 	}
@@ -210,8 +183,6 @@ serve_round(struct serve *serve)
 	if (taken > 0 || !engine__idle(engine))
 	{
 		serve->work_us = now_us;
-		if (gather && engine__waiting(engine) == 0)
-			nanosleep(&gathering, NULL);
 		if (now_us - serve->events_us >= EVENTS_US)
 			return handle_events(serve, 0);
 		return 0;

@@ -79,7 +79,7 @@ serve__connect(struct serve *serve, struct listener_offer *offer)
 	serve->begin_cpu_us = clock__cpu_us();
 	serve->work_us = serve->events_us = serve->publish_us = serve->begin_us;
 	serve->sample_us = 0;
-	serve->taken_lsn = serve->sleep_lsn = serve->pace_lsn = serve->pace = 0;
+	serve->taken_lsn = serve->sleep_lsn = 0;
 	engine__begin(serve->config->engine, &layout);
 	ring__beat(&serve->ring);
 	listener__accept(serve->listener, offer->socket);

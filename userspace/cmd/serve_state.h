@@ -33,8 +33,6 @@ struct serve
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* of the reference taken last */
 	uint64_t	sleep_lsn;		/* how far decoding was when we went to sleep last */
-	uint64_t	pace_lsn;		/* where redo was when its pace was taken */
-	uint64_t	pace;			/* WAL replayed in PUBLISH_US or more, bytes */
 	uint64_t	begin_us;		/* when it attached, us */
 	uint64_t	begin_cpu_us;	/* CPU time of the process then, us */
 	uint64_t	work_us;		/* when there was work last, us */
