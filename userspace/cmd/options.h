@@ -1,17 +1,59 @@
 /*
  * options.h
- *		What the subcommands share of their command lines and signals.
+ *		One table of options per subcommand: the parser, and the ranges and
+ *		defaults that --help shows, come from it.
  */
 #ifndef REDOAHEAD_CMD_OPTIONS_H
 #define REDOAHEAD_CMD_OPTIONS_H
 
 #include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+/* Room for a message about values that do not fit together, bytes. */
+#define OPTIONS_MESSAGE_BYTES	256
+
+/* What the value of an option is, and the type of the member that receives it. */
+enum option_type
+{
+	OPTION_FLAG,				/* bool: the option takes no argument */
+	OPTION_TEXT,				/* const char * */
+	OPTION_CHOICE,				/* const char *: one of the words in "argument" */
+	OPTION_INTEGER,				/* uint64_t */
+	OPTION_DECIMAL				/* double */
+};
+
+/* One option.  A table ends with an option without a name. */
+struct option_spec
+{
+	const char *name;			/* long name, without dashes */
+	const char *argument;		/* placeholder of the value; OPTION_CHOICE: words with '|' between */
+	enum option_type type;		/* of the value */
+	size_t		offset;			/* of the member that receives the value, bytes */
+	double		minimum;		/* least number, in the unit that the placeholder names */
+	double		maximum;		/* greatest number, likewise */
+	const char *initial;		/* default, as one would type it; NULL: none */
+	const char *initial_text;	/* shown as the default in place of "initial", or NULL */
+	const char *text;			/* what the option does */
+};
+
+/* A subcommand's command line. */
+struct options_command
+{
+	const struct option_spec *options;	/* besides --pgdata and --verbose */
+	const char *doc;			/* what the subcommand does; after \v: notes behind the options */
+	char	   *(*epilogue) (void); /* further notes, allocated; NULL: none */
+	bool		(*check) (void *values, char message[OPTIONS_MESSAGE_BYTES]);	/* do the values fit
+																				 * together?  NULL:
+																				 * always */
+};
+
+int			options__parse(const struct options_command *command, int argc, char **argv,
+						   const char **pgdata, void *values);
 uint64_t	options__number(struct argp_state *state, const char *name, const char *text,
 							uint64_t min, uint64_t max);
 error_t		options__common(int key, char *value, struct argp_state *state,
 							const char **pgdata);
-int			options__signals(void);
 
 #endif							/* REDOAHEAD_CMD_OPTIONS_H */

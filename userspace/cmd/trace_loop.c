@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cluster/processes.h"
-#include "cmd/options.h"
+#include "base/signals.h"
 #include "cmd/tracer.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -176,7 +176,7 @@ prepare(struct tracer *tracer)
 		err = classify__create(&tracer->classify, tracer->files,
 							   tracer->control.block_size, MAX_BLOCKS);
 	if (err == 0)
-		err = tracer->signal_fd = options__signals();
+		err = tracer->signal_fd = signals__open();
 	if (err < 0)
 	{
 		log_error("cannot start: %s; give this process more memory and descriptors",
