@@ -23,6 +23,7 @@
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
+#define ROUND_US	100		/* between two rounds */
 
 /* A request as the backend got it. */
 struct submitted
@@ -48,6 +49,9 @@ static struct
 } fake;
 
 static struct engine *engine;
+static uint64_t fake_now_us = 1000000;
+static uint64_t fake_available = UINT64_MAX;
+static uint64_t fake_free = UINT64_MAX;
 static char directory[] = "/tmp/redoahead-test-engine.XXXXXX";
 static int	dirfd_;
 
@@ -142,10 +146,29 @@ static const struct backend_ops fake_backend = {
 	.close = fake_close
 };
 
+static uint64_t
+now_us(void)
+{
+	return fake_now_us;
+}
+
+static uint64_t
+available_bytes(void)
+{
+	return fake_available;
+}
+
+static uint64_t
+free_bytes(void)
+{
+	return fake_free;
+}
+
 static void
 start(unsigned depth, unsigned readahead_limit)
 {
 	const struct engine_options options = {
+		.environment = {now_us, available_bytes, free_bytes},
 		.backend = &fake_backend,.dirfd = dirfd_,.io_depth = depth,.readahead_limit = readahead_limit,.files = 16
 	};
 	const struct relpath_layout layout = {
@@ -161,6 +184,7 @@ static int
 stop(void **state)
 {
 	(void) state;
+	fake_available = fake_free = UINT64_MAX;
 	engine__destroy(engine);
 	engine = NULL;
 	return 0;
@@ -180,6 +204,7 @@ offer(uint32_t block, uint64_t lsn)
 static void
 run(uint64_t replay_lsn)
 {
+	fake_now_us += ROUND_US;
 	assert_true(engine__run(engine, replay_lsn, 0, 0, 0) >= 0);
 }
 
@@ -197,7 +222,7 @@ finish_and_account(uint64_t offered)
 					 counters->blocks_abandoned + counters__failed(counters) +
 					 counters__invalid(counters), offered);
 	assert_int_equal(engine__in_flight(engine), 0);
-	assert_int_equal(engine__waiting(engine), 0);
+	assert_int_equal(engine__queued(engine), 0);
 	assert_int_equal(engine__ahead(engine), 0);
 	assert_int_equal(engine__open_files(engine), 0);
 }

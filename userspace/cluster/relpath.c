@@ -244,3 +244,19 @@ relpath__fork_name(uint8_t fork)
 {
 	return fork == REDOAHEAD_FORK_MAIN ? "main" : fork_suffixes[fork] + 1;
 }
+
+/* Name of a reason, as in the statistics file. */
+const char *
+relpath__invalid_name(enum invalid_reason reason)
+{
+	static const char *const names[INVALID_REASON_COUNT] = {
+		[INVALID_KIND] = "kind",
+		[INVALID_FORK] = "fork",
+		[INVALID_SLRU] = "slru",
+		[INVALID_RELATION] = "relation",
+		[INVALID_DATABASE] = "database",
+		[INVALID_BLOCK] = "block",
+	};
+
+	return names[reason];
+}

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "common/redoahead_abi.h"
-#include "report/counters.h"
 
 /* OIDs of the tablespaces that every cluster has. */
 #define RELPATH_DEFAULT_TABLESPACE	1663	/* pg_default: base/ */
@@ -20,6 +19,18 @@
 
 /* Room for the longest path. */
 #define RELPATH_BYTES	192
+
+/* Why a reference cannot name a block. */
+enum invalid_reason
+{
+	INVALID_KIND,				/* unknown kind of reference */
+	INVALID_FORK,				/* unknown fork number */
+	INVALID_SLRU,				/* unknown SLRU */
+	INVALID_RELATION,			/* no relfilenumber */
+	INVALID_DATABASE,			/* database and tablespace do not fit */
+	INVALID_BLOCK,				/* block number that no file can have */
+	INVALID_REASON_COUNT
+};
 
 /* How this cluster lays out its files. */
 struct relpath_layout
@@ -55,5 +66,6 @@ void		relpath__format(const struct relpath_key *key,
 							char path[RELPATH_BYTES]);
 int			relpath__parse(const char *path, struct relpath_key *key);
 const char *relpath__fork_name(uint8_t fork);
+const char *relpath__invalid_name(enum invalid_reason reason);
 
 #endif							/* REDOAHEAD_CLUSTER_RELPATH_H */

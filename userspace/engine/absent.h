@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cluster/relpath.h"
+#include "engine/counters.h"
 
 #define ABSENT_SLOTS	512
 

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "engine/engine_internal.h"
-#include "base/clock.h"
 
 /*
  * How long the end of a recovery waits for one completion at a time, and for
@@ -82,7 +81,8 @@ engine__create(struct engine **result, const struct engine_options *options)
 		err = block_queue__create(&engine->out_of_order, options->readahead_limit);
 	if (err == 0)
 		err = reader__create(&engine->reader, options->backend, options->dirfd,
-							 options->io_depth, options->files, options->block_log);
+							 options->io_depth, options->files, options->block_log,
+							 options->environment.now_us);
 	if (err < 0)
 	{
 		engine__destroy(engine);
@@ -170,7 +170,7 @@ has_room(struct engine *engine, unsigned blocks)
 		return false;
 	}
 	/* Opening files takes its time on a busy disk. */
-	return clock__now_us() - engine->reader.now_us < SUBMIT_US;
+	return engine->options.environment.now_us() - engine->reader.now_us < SUBMIT_US;
 }
 
 /* Ask for WAL that will be decoded soon.  False if it must wait. */
@@ -322,7 +322,7 @@ release_used(struct engine *engine)
 
 	if (!engine->full || !control__memory_limited(&engine->control))
 		return;
-	while (clock__now_us() - engine->reader.now_us < RELEASE_US &&
+	while (engine->options.environment.now_us() - engine->reader.now_us < RELEASE_US &&
 		   (block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
 			block_queue__used(&engine->out_of_order, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
 		reader__release(&engine->reader, &run);
@@ -341,7 +341,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	unsigned	in_flight_requests;
 	unsigned	want;
 
-	engine->reader.now_us = clock__now_us();
+	engine->reader.now_us = engine->options.environment.now_us();
 	if (replay_lsn != engine->replay_lsn)
 	{
 		engine->replay_lsn = replay_lsn;
@@ -363,7 +363,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	want = in_flight_requests / 4;
 	if (want == 0 || engine->blocked)
 		want = 1;
-	return reader__reap(&engine->reader, want, engine__waiting(engine) == 0 ? spare_wait_us : busy_wait_us);
+	return reader__reap(&engine->reader, want, engine__queued(engine) == 0 ? spare_wait_us : busy_wait_us);
 }
 
 /*
@@ -374,15 +374,15 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 int
 engine__end(struct engine *engine)
 {
-	uint64_t	deadline_us = clock__now_us() + DRAIN_TIMEOUT_US;
+	uint64_t	deadline_us = engine->options.environment.now_us() + DRAIN_TIMEOUT_US;
 	int			err = 0;
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
-	engine->reader.counters.blocks_abandoned += engine__waiting(engine);	/* of no possible LSN */
+	engine->reader.counters.blocks_abandoned += engine__queued(engine);	/* of no possible LSN */
 	block_queue__clear(&engine->queue);
 	block_queue__clear(&engine->out_of_order);
 	while (engine->reader.in_flight > 0 && err >= 0)
-		err = clock__now_us() < deadline_us ?
+		err = engine->options.environment.now_us() < deadline_us ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
@@ -439,7 +439,7 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 void
 engine__sweep(struct engine *engine)
 {
-	fdcache__sweep(engine->reader.files, clock__now_us(), &engine->reader.counters);
+	fdcache__sweep(engine->reader.files, engine->options.environment.now_us(), &engine->reader.counters);
 }
 
 /* Blocks asked for and not yet there. */
@@ -451,7 +451,7 @@ engine__in_flight(const struct engine *engine)
 
 /* Blocks that have not been asked for. */
 unsigned
-engine__waiting(const struct engine *engine)
+engine__queued(const struct engine *engine)
 {
 	return engine->queue.waiting + engine->out_of_order.waiting;
 }
@@ -474,7 +474,7 @@ engine__open_files(const struct engine *engine)
 bool
 engine__idle(const struct engine *engine)
 {
-	return engine->reader.in_flight == 0 && engine__waiting(engine) == 0;
+	return engine->reader.in_flight == 0 && engine__queued(engine) == 0;
 }
 
 /* Counters of the present recovery, to read and to add to. */

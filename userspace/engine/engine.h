@@ -11,11 +11,20 @@
 #include "cluster/relpath.h"
 #include "engine/control.h"
 #include "engine/backend.h"
-#include "report/counters.h"
+#include "engine/counters.h"
 #include "engine/block_log.h"
+
+/* What the engine asks the machine; passed in so that tests decide it. */
+struct engine_environment
+{
+	uint64_t	(*now_us) (void);	/* time that never jumps, us */
+	uint64_t	(*available_bytes) (void);	/* memory that could hold page cache, bytes */
+	uint64_t	(*free_bytes) (void);	/* memory that nobody uses, bytes */
+};
 
 struct engine_options
 {
+	struct engine_environment environment;	/* time and memory */
 	const struct backend_ops *backend;	/* how to read */
 	int			dirfd;			/* the data directory; stays the caller's */
 	unsigned	io_depth;			/* most blocks ever in flight */
@@ -37,7 +46,7 @@ int			engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_ls
 						unsigned busy_wait_us, unsigned spare_wait_us);
 void		engine__sweep(struct engine *engine);
 unsigned	engine__in_flight(const struct engine *engine);
-unsigned	engine__waiting(const struct engine *engine);
+unsigned	engine__queued(const struct engine *engine);
 unsigned	engine__ahead(const struct engine *engine);
 unsigned	engine__open_files(const struct engine *engine);
 bool		engine__idle(const struct engine *engine);

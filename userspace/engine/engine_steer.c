@@ -2,7 +2,6 @@
  * engine_steer.c
  *		Shows the controller (control.h) what the engine sees, and follows it.
  */
-#include "common/available.h"
 #include "engine/engine_internal.h"
 
 /*
@@ -35,10 +34,10 @@ engine_steer(struct engine *engine)
 
 	if (engine->reader.now_us - engine->memory_us >= MEMORY_US)
 	{
-		uint64_t	part = available__bytes() / MEMORY_PART;
+		uint64_t	part = engine->options.environment.available_bytes() / MEMORY_PART;
 
 		engine->memory_us = engine->reader.now_us;
-		engine->full = available__free_bytes() <= part;
+		engine->full = engine->options.environment.free_bytes() <= part;
 		control__fit(control, engine->reader.now_us, part / engine->reader.layout.block_size);
 	}
 	control__note(control, engine->reader.now_us, engine->reader.counters.blocks_read +

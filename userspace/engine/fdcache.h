@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cluster/relpath.h"
-#include "report/counters.h"
+#include "engine/counters.h"
 
 /* One open segment file. */
 struct fdcache_file

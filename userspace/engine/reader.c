@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "engine/reader.h"
-#include "base/clock.h"
 
 /* A run that is in flight. */
 struct reader_request
@@ -24,11 +23,12 @@ struct reader_request
 /* Make a reader of at most depth blocks at a time, and files descriptors. */
 int
 reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
-			   unsigned depth, unsigned files, struct block_log *block_log)
+			   unsigned depth, unsigned files, struct block_log *block_log,
+			   uint64_t (*clock) (void))
 {
 	int			err;
 
-	*reader = (struct reader) {.ops = ops,.io_depth = depth,.block_log = block_log};
+	*reader = (struct reader) {.ops = ops,.io_depth = depth,.block_log = block_log,.clock = clock};
 	reader->requests = calloc(depth, sizeof(*reader->requests));
 	reader->free_tokens = calloc(depth, sizeof(*reader->free_tokens));
 	reader->done = calloc(depth, sizeof(*reader->done));
@@ -69,7 +69,7 @@ reader__begin(struct reader *reader, const struct relpath_layout *layout)
 	reader->max_run = BACKEND_MAX_BYTES / layout->block_size;
 	if (reader->max_run > reader->io_depth)
 		reader->max_run = reader->io_depth;
-	reader->now_us = clock__now_us();
+	reader->now_us = reader->clock();
 	memset(&reader->counters, 0, sizeof(reader->counters));
 	absent__clear(&reader->absent);
 }
@@ -297,7 +297,7 @@ reader__reap(struct reader *reader, unsigned want, unsigned wait_us)
 	n = reader->ops->flush(reader->backend, want, wait_us, reader->done);
 	if (n < 0)
 		return n;
-	reader->now_us = clock__now_us();
+	reader->now_us = reader->clock();
 	for (int i = 0; i < n; i++)
 		complete(reader, reader->done[i].token, reader->done[i].result);
 	return n;

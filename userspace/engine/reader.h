@@ -12,7 +12,7 @@
 #include "engine/fdcache.h"
 #include "engine/block_queue.h"
 #include "engine/backend.h"
-#include "report/counters.h"
+#include "engine/counters.h"
 #include "engine/block_log.h"
 
 struct reader_request;
@@ -31,13 +31,15 @@ struct reader
 	unsigned	free_count;		/* tokens on the stack */
 	struct backend_completion *done;	/* room for depth of them */
 	unsigned	in_flight;		/* blocks asked for and not yet there */
+	uint64_t	(*clock) (void);	/* returns the time, us */
 	uint64_t	now_us;			/* the time, read now and then, us */
 	struct block_log *block_log;		/* where each block is told of, or NULL */
 	struct counters counters;	/* of the present recovery */
 };
 
 int			reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
-						   unsigned depth, unsigned files, struct block_log *block_log);
+						   unsigned depth, unsigned files, struct block_log *block_log,
+						   uint64_t (*clock) (void));
 void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);
 unsigned	reader__weight(const struct block_run *run);

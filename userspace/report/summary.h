@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/counters.h"
+#include "engine/counters.h"
 
 void		summary__log(const struct counters *counters, uint64_t dropped);
 

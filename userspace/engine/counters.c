@@ -1,29 +1,11 @@
 /*
  * counters.c
- *		Names and sums of what the daemon counts.
- *
- * Does not format or write anything; see stats.c.
+ *		Names and sums of what the engine counts.
  */
 #include <errno.h>
 #include <stddef.h>
 
-#include "report/counters.h"
-
-/* Name of a reason, as in the statistics file. */
-const char *
-counters__invalid_name(enum invalid_reason reason)
-{
-	static const char *const names[INVALID_REASON_COUNT] = {
-		[INVALID_KIND] = "kind",
-		[INVALID_FORK] = "fork",
-		[INVALID_SLRU] = "slru",
-		[INVALID_RELATION] = "relation",
-		[INVALID_DATABASE] = "database",
-		[INVALID_BLOCK] = "block",
-	};
-
-	return names[reason];
-}
+#include "engine/counters.h"
 
 /* Name of a reason, as in the statistics file. */
 const char *

@@ -2,25 +2,14 @@
  * counters.h
  *		What the daemon counts, for one recovery or over its whole life.
  *
- * Plain numbers only: the engine and the ring reader add to them, report/
- * shows them.
+ * Plain numbers only.
  */
-#ifndef REDOAHEAD_REPORT_COUNTERS_H
-#define REDOAHEAD_REPORT_COUNTERS_H
+#ifndef REDOAHEAD_ENGINE_COUNTERS_H
+#define REDOAHEAD_ENGINE_COUNTERS_H
 
 #include <stdint.h>
 
-/* Why a reference was refused before anything was read for it. */
-enum invalid_reason
-{
-	INVALID_KIND,				/* unknown kind of reference */
-	INVALID_FORK,				/* unknown fork number */
-	INVALID_SLRU,				/* unknown SLRU */
-	INVALID_RELATION,			/* no relfilenumber */
-	INVALID_DATABASE,			/* database and tablespace do not fit */
-	INVALID_BLOCK,				/* block number that no file can have */
-	INVALID_REASON_COUNT
-};
+#include "cluster/relpath.h"
 
 /* Why a block that was wanted was not brought in. */
 enum fail_reason
@@ -66,11 +55,10 @@ struct counters
 	uint64_t	elapsed_us;		/* time attached, us */
 };
 
-const char *counters__invalid_name(enum invalid_reason reason);
 const char *counters__fail_name(enum fail_reason reason);
 enum fail_reason counters__fail_reason(int error);
 uint64_t	counters__failed(const struct counters *counters);
 uint64_t	counters__invalid(const struct counters *counters);
 void		counters__add(struct counters *sum, const struct counters *part);
 
-#endif							/* REDOAHEAD_REPORT_COUNTERS_H */
+#endif							/* REDOAHEAD_ENGINE_COUNTERS_H */

@@ -1,5 +1,5 @@
 /*
- * stats.c
+ * statistics.c
  *		Writes the daemon's counters to a file as JSON.
  *
  * The file is replaced in one step, so that a reader never sees half of it.
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/stats.h"
+#include "report/statistics.h"
 
 /* Counters with a plain name, in file order. */
 static const struct
@@ -81,7 +81,7 @@ counters_object(const struct counters *counters)
 
 	add_count(object, "refs_invalid", counters__invalid(counters));
 	for (int i = 0; i < INVALID_REASON_COUNT; i++)
-		add_count(invalid, counters__invalid_name(i), counters->refs_invalid[i]);
+		add_count(invalid, relpath__invalid_name(i), counters->refs_invalid[i]);
 	json_object_object_add(object, "refs_invalid_by_reason", invalid);
 
 	add_seconds(object, "latency_seconds", counters->latency_us);
@@ -131,29 +131,29 @@ control_object(const struct control *control, uint64_t begin_us)
 }
 
 static struct json_object *
-stats_object(const struct stats *stats)
+statistics_object(const struct statistics *statistics)
 {
 	struct json_object *object = json_object_new_object();
 	char		lsn[32];
 
 	snprintf(lsn, sizeof(lsn), "%X/%08X",
-			 (unsigned) (stats->replay_lsn >> 32), (unsigned) stats->replay_lsn);
+			 (unsigned) (statistics->replay_lsn >> 32), (unsigned) statistics->replay_lsn);
 	add_count(object, "pid", (uint64_t) getpid());
-	json_object_object_add(object, "backend", json_object_new_string(stats->backend));
-	json_object_object_add(object, "connected", json_object_new_boolean(stats->connected));
-	add_count(object, "recoveries", stats->recoveries);
-	add_count(object, "blocks_in_flight", stats->in_flight);
-	add_count(object, "files_open", stats->open_files);
+	json_object_object_add(object, "backend", json_object_new_string(statistics->backend));
+	json_object_object_add(object, "connected", json_object_new_boolean(statistics->connected));
+	add_count(object, "recoveries", statistics->recoveries);
+	add_count(object, "blocks_in_flight", statistics->in_flight);
+	add_count(object, "files_open", statistics->open_files);
 	json_object_object_add(object, "replay_lsn", json_object_new_string(lsn));
-	json_object_object_add(object, "control", control_object(stats->control, stats->begin_us));
-	json_object_object_add(object, "recovery", counters_object(stats->recovery));
-	json_object_object_add(object, "total", counters_object(stats->total));
+	json_object_object_add(object, "control", control_object(statistics->control, statistics->begin_us));
+	json_object_object_add(object, "recovery", counters_object(statistics->recovery));
+	json_object_object_add(object, "total", counters_object(statistics->total));
 	return object;
 }
 
 /* Write the file; returns 0 or -errno. */
 int
-stats__write(const char *path, const struct stats *stats)
+statistics__write(const char *path, const struct statistics *statistics)
 {
 	struct json_object *object;
 	char	   *scratch;
@@ -170,7 +170,7 @@ stats__write(const char *path, const struct stats *stats)
 		return err;
 	}
 
-	object = stats_object(stats);
+	object = statistics_object(statistics);
 	if (fprintf(file, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
 															  JSON_C_TO_STRING_SPACED)) < 0)
 		err = -EIO;

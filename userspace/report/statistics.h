@@ -1,18 +1,18 @@
 /*
- * stats.h
+ * statistics.h
  *		The daemon's counters as a JSON file.
  */
-#ifndef REDOAHEAD_REPORT_STATS_H
-#define REDOAHEAD_REPORT_STATS_H
+#ifndef REDOAHEAD_REPORT_STATISTICS_H
+#define REDOAHEAD_REPORT_STATISTICS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "engine/control.h"
-#include "report/counters.h"
+#include "engine/counters.h"
 
 /* What the file tells of one sample. */
-struct stats
+struct statistics
 {
 	const char *backend;		/* name of the backend */
 	const struct control *control;	/* the limits, and why they changed */
@@ -26,6 +26,6 @@ struct stats
 	const struct counters *total;	/* all recoveries, the present one too */
 };
 
-int			stats__write(const char *path, const struct stats *stats);
+int			statistics__write(const char *path, const struct statistics *statistics);
 
-#endif							/* REDOAHEAD_REPORT_STATS_H */
+#endif							/* REDOAHEAD_REPORT_STATISTICS_H */

@@ -1,0 +1,132 @@
+/*
+ * daemon.c
+ *		Sets the daemon up: the cluster, its owner's rights, the limit of
+ *		descriptors, the backend that works, and the output files.
+ *
+ * The event loop is in loop.c.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "common/available.h"
+#include "daemon/daemon_internal.h"
+
+/* Descriptors that are not of data files. */
+#define OTHER_DESCRIPTORS	32
+
+/* Raise the limit of descriptors as far as necessary and possible; returns how many data
+ * files may be open. */
+static unsigned
+fit_files(unsigned wanted)
+{
+	struct rlimit limit;
+	rlim_t		usable;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return wanted;
+	if (limit.rlim_cur < limit.rlim_max && limit.rlim_cur < wanted + OTHER_DESCRIPTORS)
+	{
+		rlim_t		before = limit.rlim_cur;
+
+		limit.rlim_cur = limit.rlim_max;
+		if (limit.rlim_cur > wanted + OTHER_DESCRIPTORS)
+			limit.rlim_cur = wanted + OTHER_DESCRIPTORS;
+		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+			limit.rlim_cur = before;
+	}
+	usable = limit.rlim_cur > OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : 1;
+	if (usable >= wanted)
+		return wanted;
+	log_info("keeping %u data files open, not %u: RLIMIT_NOFILE is %llu",
+			 (unsigned) usable, wanted, (unsigned long long) limit.rlim_cur);
+	return (unsigned) usable;
+}
+
+/* What the user can do about a refusal of io_uring. */
+static const char *
+uring_remedy(int err)
+{
+	switch (-err)
+	{
+		case EPERM:
+			return "allow it in sysctl kernel.io_uring_disabled or in the seccomp filter";
+		case ENOSYS:
+			return "allow it in the seccomp filter or use a kernel with io_uring";
+		case ENOMEM:
+			return "raise RLIMIT_MEMLOCK or the memory limit";
+		default:
+			return "use --backend=fadvise";
+	}
+}
+
+/* Make the engine with the chosen backend, or the first that works. */
+static int
+create_engine(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	struct engine_options engine_options = {
+		.environment = {
+			.now_us = clock__now_us,
+			.available_bytes = available__bytes,
+			.free_bytes = available__free_bytes
+		},
+		.dirfd = daemon->cluster.dirfd,
+		.io_depth = options->io_depth,
+		.readahead_limit = options->readahead_limit,
+		.files = fit_files(options->files),
+		.block_log = daemon->block_log,
+	};
+	int			err;
+
+	if (strcmp(options->backend, "fadvise") != 0)
+	{
+		engine_options.backend = &backend_uring;
+		daemon->backend = backend_uring.name;
+		err = engine__create(&daemon->engine, &engine_options);
+		if (err == 0)
+			return 0;
+		if (strcmp(options->backend, "io_uring") == 0)
+		{
+			log_error("io_uring cannot be used: %s; %s", strerror(-err), uring_remedy(err));
+			return err;
+		}
+		log_warning("io_uring cannot be used: %s; using posix_fadvise, which is slower; %s",
+					strerror(-err), uring_remedy(err));
+	}
+	engine_options.backend = &backend_fadvise;
+	daemon->backend = backend_fadvise.name;
+	err = engine__create(&daemon->engine, &engine_options);
+	if (err < 0)
+		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files", strerror(-err));
+	return err;
+}
+
+/* Serve a cluster until a signal arrives.  Returns 0 or -errno. */
+int
+daemon__run(const struct daemon_options *options)
+{
+	struct daemon daemon = {.options = options,.epoll_fd = -1,.signal_fd = -1};
+	int			err;
+
+	err = cluster__open(&daemon.cluster, options->pgdata);
+	if (err < 0)
+		return err;
+	err = cluster__become_owner(&daemon.cluster);
+	if (err == 0 && options->block_log != NULL)
+		err = block_log__open(&daemon.block_log, options->block_log);
+	if (err == 0 && options->timeline != NULL)
+		err = timeline__open(&daemon.timeline, options->timeline);
+	if (err == 0)
+		err = create_engine(&daemon);
+	if (err == 0)
+		err = loop__run(&daemon);
+
+	engine__destroy(daemon.engine);
+	timeline__close(daemon.timeline);
+	block_log__close(daemon.block_log);
+	cluster__close(&daemon.cluster);
+	return err;
+}

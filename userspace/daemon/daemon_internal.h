@@ -1,0 +1,75 @@
+/*
+ * daemon_internal.h
+ *		The state that the parts of the daemon share: daemon.c sets it up, loop.c
+ *		runs it, session.c begins and ends recoveries, status.c reports.
+ */
+#ifndef REDOAHEAD_DAEMON_DAEMON_INTERNAL_H
+#define REDOAHEAD_DAEMON_DAEMON_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/cluster.h"
+#include "daemon/daemon.h"
+#include "engine/engine.h"
+#include "report/timeline.h"
+#include "source/listener.h"
+#include "source/ring.h"
+
+/* References taken from the ring at once. */
+#define TAKE_REFS		1024
+
+/* A connected recovery. */
+struct session
+{
+	bool		connected;		/* is there one? */
+	bool		hung_up;		/* the server has closed its socket */
+	struct listener_offer server;	/* its descriptors and its handshake */
+	struct ring ring;			/* its references */
+	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
+	uint64_t	taken_lsn;		/* LSN of the reference taken last */
+	uint64_t	sleep_lsn;		/* decode LSN when the daemon slept last */
+	uint64_t	begin_us;		/* time of the connection, us */
+	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
+	uint64_t	work_us;		/* time of the last work, us */
+	uint64_t	publish_us;		/* time of the last update of the ring's progress, us */
+	uint64_t	sample_us;		/* time of the last line of the timeline, us */
+};
+
+struct daemon
+{
+	const struct daemon_options *options;	/* as given */
+	struct cluster cluster;		/* whose recoveries are served */
+	struct engine *engine;		/* reads the blocks */
+	const char *backend;		/* name of the backend that the engine uses */
+	struct block_log *block_log;	/* block log, or NULL */
+	struct timeline *timeline;	/* timeline, or NULL */
+	struct listener *listener;	/* accepts servers */
+	int			epoll_fd;		/* all that the daemon waits for */
+	int			signal_fd;		/* SIGTERM and SIGINT */
+	bool		stop;			/* a signal has arrived */
+	uint64_t	events_us;		/* time of the last epoll_wait, us */
+	struct session session;		/* the present recovery */
+
+	uint64_t	statistics_us;	/* time of the last write of the statistics file, us */
+	bool		statistics_failed;	/* the last write failed, and that was logged */
+	uint64_t	recoveries;		/* recoveries connected so far */
+	struct counters last;		/* of the last recovery that ended */
+	struct counters ended;		/* of all recoveries that ended */
+};
+
+/* loop.c */
+int			loop__run(struct daemon *daemon);
+int			loop__watch(struct daemon *daemon, int fd, uint32_t events);
+
+/* session.c */
+void		session__connect(struct daemon *daemon, struct listener_offer *offer);
+int			session__disconnect(struct daemon *daemon);
+
+/* status.c */
+void		status__write_statistics(struct daemon *daemon);
+void		status__update_times(struct daemon *daemon);
+void		status__publish(struct daemon *daemon, uint64_t now_us);
+void		status__add_sample(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us);
+
+#endif							/* REDOAHEAD_DAEMON_DAEMON_INTERNAL_H */

@@ -1,0 +1,289 @@
+/*
+ * loop.c
+ *		The event loop: accepts servers, and serves one recovery after the other.
+ *
+ * One thread, one epoll set: the listening socket, clients without a handshake, the
+ * connected server's socket and eventfd, and signals.  During a recovery the loop
+ * waits in the engine, for completions, and polls epoll now and then; without work
+ * it sleeps in epoll.  Without a recovery it uses no CPU time.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "daemon/daemon_internal.h"
+
+/* The ring stays empty for so long before the daemon sleeps in epoll, us. */
+#define IDLE_US			2000
+
+/* Time between two polls of an empty ring, us. */
+#define POLL_RING_US	200
+
+/*
+ * Longest wait for redo when nothing can be read before it proceeds, ms: the
+ * read-ahead limit is reached, or no more references can be taken.
+ */
+#define REDO_WAIT_MS	5
+
+/* Time between two checks of the decode LSN while it changes, for reading WAL ahead, ms. */
+#define DECODE_POLL_MS	10
+
+/* Longest wait for completions; bounds the time between heartbeats, us. */
+#define COMPLETION_WAIT_US	2000
+
+/* Time between two polls of sockets and signals during a recovery, us. */
+#define EVENTS_US		2000
+
+/* Time between two updates of the progress that the server can read, us. */
+#define PUBLISH_US		10000
+
+/* Time between two writes of the statistics file, us. */
+#define STATISTICS_US	1000000
+
+/* References taken from the ring in one round at most. */
+#define TAKE_REFS_ROUND	65536
+
+/* Events fetched at once. */
+#define MAX_EVENTS		16
+
+/* Add a descriptor to the epoll set. */
+int
+loop__watch(struct daemon *daemon, int fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events,.data.fd = fd};
+
+	return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+static void
+handle_event(struct daemon *daemon, int fd)
+{
+	struct listener_offer offer;
+	struct signalfd_siginfo info;
+
+	if (fd == daemon->signal_fd)
+	{
+		if (read(fd, &info, sizeof(info)) == (ssize_t) sizeof(info))
+		{
+			log_info("stopping: %s", strsignal((int) info.ssi_signo));
+			daemon->stop = true;
+		}
+	}
+	else if (listener__owns(daemon->listener, fd))
+	{
+		if (listener__handle(daemon->listener, fd, &offer))
+			session__connect(daemon, &offer);
+	}
+	else if (daemon->session.connected && fd == daemon->session.server.socket)
+		daemon->session.hung_up = true;	/* the socket carries nothing after the handshake */
+}
+
+/* Handle all that epoll reports within wait_ms, -1 for no limit. */
+static int
+handle_events(struct daemon *daemon, int wait_ms)
+{
+	struct epoll_event events[MAX_EVENTS];
+	int			client_ms;
+	int			n;
+
+	client_ms = listener__wait_ms(daemon->listener, clock__now_us());
+	if (client_ms >= 0 && (wait_ms < 0 || client_ms < wait_ms))
+		wait_ms = client_ms;
+	n = epoll_wait(daemon->epoll_fd, events, MAX_EVENTS, wait_ms);
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	for (int i = 0; i < n; i++)
+		handle_event(daemon, events[i].data.fd);
+
+	daemon->events_us = clock__now_us();
+	listener__expire(daemon->listener, daemon->events_us);
+	return 0;
+}
+
+/* Sleep until the server writes to the eventfd, a signal arrives or a timer expires. */
+static int
+sleep_until_woken(struct daemon *daemon)
+{
+	struct session *session = &daemon->session;
+	uint64_t	lsn = ring__decode_lsn(&session->ring);
+	bool		decodes = lsn != session->sleep_lsn;
+	int			err;
+
+	status__publish(daemon, daemon->events_us);
+	if (!ring__sleep(&session->ring))
+		return 0;
+	engine__counters(daemon->engine)->sleeps++;
+	session->sleep_lsn = lsn;
+	err = handle_events(daemon, decodes ? DECODE_POLL_MS : STATISTICS_US / 1000);
+	if (session->connected)
+		ring__wake(&session->ring);
+	return err;
+}
+
+/* Give references from the ring to the engine; returns how many, or -EPROTO. */
+static int
+take_references(struct daemon *daemon)
+{
+	struct session *session = &daemon->session;
+	unsigned	room;
+	int			taken = 0;
+
+	while ((room = engine__room(daemon->engine)) > 0 && taken < TAKE_REFS_ROUND)
+	{
+		int			n = ring__take(&session->ring, session->refs,
+								   room < TAKE_REFS ? room : TAKE_REFS);
+
+		if (n < 0)
+		{
+			log_warning("invalid ring head written by the server; its recovery is no longer "
+						"served; report a bug");
+			return n;
+		}
+		if (n == 0)
+			break;
+		engine__offer(daemon->engine, session->refs, (unsigned) n);
+		session->taken_lsn = session->refs[n - 1].lsn;
+		taken += n;
+	}
+	return taken;
+}
+
+/* The server publishes its decode LSN only now and then; the other two bound it from below. */
+static uint64_t
+decode_lsn(const struct session *session, uint64_t replay_lsn)
+{
+	uint64_t	lsn = ring__decode_lsn(&session->ring);
+
+	if (lsn < replay_lsn)
+		lsn = replay_lsn;
+	return lsn < session->taken_lsn ? session->taken_lsn : lsn;
+}
+
+/* Do what is due at intervals. */
+static void
+run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
+{
+	struct session *session = &daemon->session;
+
+	if (now_us - session->publish_us >= PUBLISH_US)
+	{
+		status__publish(daemon, now_us);
+		engine__sweep(daemon->engine);
+	}
+	if (now_us - daemon->statistics_us >= STATISTICS_US)
+		status__write_statistics(daemon);
+	if (daemon->timeline != NULL && now_us - session->sample_us >= TIMELINE_US)
+		status__add_sample(daemon, replay_lsn, now_us);
+}
+
+/* One round of a connected recovery.  Returns -errno to end it. */
+static int
+serve_round(struct daemon *daemon)
+{
+	static const struct timespec poll_time = {.tv_nsec = POLL_RING_US * 1000};
+	struct session *session = &daemon->session;
+	struct engine *engine = daemon->engine;
+	uint64_t	replay_lsn = ring__replay_lsn(&session->ring);
+	uint64_t	now_us;
+	int			taken;
+	int			done;
+
+	ring__beat(&session->ring);
+	taken = take_references(daemon);
+	if (taken < 0)
+		return taken;
+	done = engine__run(engine, replay_lsn, decode_lsn(session, replay_lsn),
+					   COMPLETION_WAIT_US, POLL_RING_US);
+	if (done < 0)
+		return done;
+	now_us = clock__now_us();
+	run_timers(daemon, replay_lsn, now_us);
+
+	if (taken == 0 && engine__in_flight(engine) == 0 &&
+		(engine__queued(engine) > 0 || engine__room(engine) == 0))
+		return handle_events(daemon, REDO_WAIT_MS);
+	if (taken > 0 || !engine__idle(engine))
+	{
+		session->work_us = now_us;
+		return now_us - daemon->events_us >= EVENTS_US ? handle_events(daemon, 0) : 0;
+	}
+	if (now_us - session->work_us < IDLE_US)
+	{
+		nanosleep(&poll_time, NULL);
+		return 0;
+	}
+	return sleep_until_woken(daemon);
+}
+
+/* Serve until a signal arrives. */
+static int
+serve(struct daemon *daemon)
+{
+	int			err = 0;
+	int			end_err;
+
+	while (!daemon->stop && err == 0)
+	{
+		if (!daemon->session.connected)
+		{
+			err = handle_events(daemon, -1);
+			continue;
+		}
+		err = serve_round(daemon);
+		if (err == 0 && !daemon->session.hung_up && !daemon->stop)
+			continue;
+
+		/* A server that misbehaves is not our failure; a broken backend is. */
+		if (err == -EPROTO)
+			err = 0;
+		if (err < 0)
+			log_error("reading failed: %s; try --backend=fadvise", strerror(-err));
+		end_err = session__disconnect(daemon);
+		if (err == 0)
+			err = end_err;
+	}
+	return err;
+}
+
+/* Listen and serve.  Returns 0 after a signal, or -errno. */
+int
+loop__run(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	int			err;
+
+	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	daemon->signal_fd = signals__open();
+	if (daemon->epoll_fd < 0 || daemon->signal_fd < 0 ||
+		loop__watch(daemon, daemon->signal_fd, EPOLLIN) < 0)
+	{
+		log_error("cannot set up the event loop: %s; raise the limits of this process",
+				  strerror(errno));
+		err = -ENOMEM;
+		goto cleanup;
+	}
+	err = listener__open(&daemon->listener, &daemon->cluster, options->socket, daemon->epoll_fd);
+	if (err < 0)
+		goto cleanup;
+
+	log_info("serving \"%s\" at \"%s\" with %s, up to %u blocks in flight",
+			 daemon->cluster.path, options->socket, daemon->backend, options->io_depth);
+	status__write_statistics(daemon);
+	err = serve(daemon);
+	status__write_statistics(daemon);
+
+cleanup:
+	listener__close(daemon->listener);
+	if (daemon->signal_fd >= 0)
+		close(daemon->signal_fd);
+	if (daemon->epoll_fd >= 0)
+		close(daemon->epoll_fd);
+	return err;
+}

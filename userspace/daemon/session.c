@@ -1,0 +1,103 @@
+/*
+ * session.c
+ *		Begins and ends the service of one recovery.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/daemon_internal.h"
+#include "report/summary.h"
+
+/*
+ * Close a server's descriptors.  Closing the eventfd does not remove it from the epoll
+ * set, because the server has it open, too.
+ */
+static void
+close_server(struct daemon *daemon, struct listener_offer *server)
+{
+	(void) epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, server->eventfd, NULL);
+	(void) epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, server->socket, NULL);
+	listener__drop_offer(server);
+}
+
+/* Begin to serve a recovery, or refuse it. */
+void
+session__connect(struct daemon *daemon, struct listener_offer *offer)
+{
+	const struct redoahead_handshake *handshake = &offer->handshake;
+	struct session *session = &daemon->session;
+	struct handshake_verdict verdict = {.status = REDOAHEAD_ACCEPTED};
+	struct relpath_layout layout = {
+		.block_size = handshake->block_size,
+		.segment_blocks = handshake->segment_blocks,
+		.wal_segment_bytes = handshake->wal_segment_bytes,
+		.timeline = handshake->timeline,
+	};
+	const char *reason;
+
+	/*
+	 * The eventfd is watched for edges and never read: a read could block if
+	 * the descriptor is something else.
+	 */
+	if (session->connected)
+		handshake__refuse(&verdict, REDOAHEAD_BUSY,
+						  "another startup process is connected; wait for it to end");
+	else if (ring__map(&session->ring, offer->memfd, handshake->ring_bytes, &reason) < 0)
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
+	else if (loop__watch(daemon, offer->eventfd, EPOLLIN | EPOLLET) < 0)
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
+						  "the second descriptor is no eventfd; report a bug");
+	else if (loop__watch(daemon, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
+						  "the daemon is out of memory; give it more");
+
+	if (verdict.status != REDOAHEAD_ACCEPTED)
+	{
+		listener__refuse(daemon->listener, offer->socket, &verdict);
+		if (!session->connected)
+			ring__unmap(&session->ring);
+		close_server(daemon, offer);
+		return;
+	}
+
+	memcpy(layout.tablespace_dir, handshake->tablespace_dir, sizeof(layout.tablespace_dir));
+	session->server = *offer;
+	session->connected = true;
+	session->hung_up = false;
+	session->begin_us = session->work_us = session->publish_us = clock__now_us();
+	session->begin_cpu_us = clock__cpu_us();
+	session->taken_lsn = session->sleep_lsn = session->sample_us = 0;
+	daemon->events_us = session->begin_us;
+	daemon->recoveries++;
+	engine__begin(daemon->engine, &layout);
+	ring__beat(&session->ring);
+	listener__accept(daemon->listener, offer->socket);
+	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
+			 handshake->server_version, session->ring.capacity);
+	status__write_statistics(daemon);
+}
+
+/* The recovery has ended: release all that belongs to it.  Returns 0 or -errno. */
+int
+session__disconnect(struct daemon *daemon)
+{
+	struct session *session = &daemon->session;
+	const struct counters *counters = engine__counters(daemon->engine);
+	int			err;
+
+	err = engine__end(daemon->engine);
+	status__update_times(daemon);
+	summary__log(counters, ring__dropped(&session->ring));
+	daemon->last = *counters;
+	counters__add(&daemon->ended, counters);
+
+	ring__unmap(&session->ring);
+	close_server(daemon, &session->server);
+	session->connected = false;
+	status__write_statistics(daemon);
+	return err;
+}
