@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probe/blocks.h"
+#include "trace/blocks.h"
 
 #define SLOTS	1024
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "probe/classify.h"
+#include "trace/classify.h"
 
 #define STARTUP		4711		/* process id of the startup process */
 #define HEAP		1			/* the kernel's number of base/5/16384 */

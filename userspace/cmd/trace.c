@@ -2,7 +2,7 @@
  * trace.c
  *		`redoahead trace`: options and output.
  *
- * What it then does is in trace_loop.c.
+ * What it then does is in trace/tracer.c.
  */
 #include <argp.h>
 #include <errno.h>
@@ -11,8 +11,9 @@
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
-#include "cmd/trace_loop.h"
+#include "trace/tracer.h"
 #include "base/log.h"
+#include "base/signals.h"
 
 #define DEFAULT_BUFFER	(16 * 1024 * 1024)
 #define MIN_BUFFER		4096
@@ -159,6 +160,7 @@ cmd__trace(int argc, char **argv)
 	struct trace_config config;
 	struct cluster cluster;
 	FILE	   *output = stdout;
+	int			signal_fd;
 	int			err;
 
 	if (argp_parse(&parser, argc, argv, 0, NULL, &arguments) != 0)
@@ -174,6 +176,12 @@ cmd__trace(int argc, char **argv)
 		cluster__close(&cluster);
 		return EXIT_FAILED;
 	}
+	signal_fd = signals__open();
+	if (signal_fd < 0)
+	{
+		log_error("cannot start: %s; give this process more descriptors", strerror(-signal_fd));
+		return EXIT_FAILED;
+	}
 	config = (struct trace_config)
 	{
 		.cluster = &cluster,
@@ -183,9 +191,10 @@ cmd__trace(int argc, char **argv)
 		.count = arguments.count,
 		.json = arguments.json,
 		.names = arguments.names,
+		.signal_fd = signal_fd,
 		.output = output,
 	};
-	err = trace_loop__run(&config);
+	err = tracer__run(&config);
 	if (output != stdout && fclose(output) != 0)
 	{
 		log_error("report file \"%s\" is incomplete: %s; make room for it",

@@ -15,8 +15,8 @@
 
 #include "probe/probe.h"
 #include "bpf/trace.skel.h"
-#include "probe/disks.h"
-#include "probe/symbol.h"
+#include "trace/disks.h"
+#include "trace/symbol.h"
 #include "base/log.h"
 
 struct probe

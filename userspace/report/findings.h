@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "cluster/relpath.h"
-#include "report/tally.h"
+#include "trace/tally.h"
 
 /* Most points that are observed, and daemons. */
 #define FINDINGS_POINTS		8

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "probe/classify.h"
+#include "trace/classify.h"
 
 /* Begin with nothing known. */
 int

@@ -1,19 +1,19 @@
 /*
- * tracer.h
- *		What the parts of a trace share: trace_wait.c, trace_loop.c, trace_report.c.
+ * tracer_internal.h
+ *		What the parts of a trace share: tracer.c, tracer_wait.c, tracer_report.c.
  */
-#ifndef REDOAHEAD_CMD_TRACER_H
-#define REDOAHEAD_CMD_TRACER_H
+#ifndef REDOAHEAD_TRACE_TRACER_INTERNAL_H
+#define REDOAHEAD_TRACE_TRACER_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "cluster/controlfile.h"
-#include "cmd/trace_loop.h"
-#include "probe/classify.h"
+#include "trace/tracer.h"
+#include "trace/classify.h"
 #include "probe/probe.h"
-#include "probe/references.h"
+#include "trace/references.h"
 #include "report/findings.h"
 
 struct tracer
@@ -54,4 +54,4 @@ int			tracer__report(struct tracer *tracer, const struct tally *tally, bool inte
 						   enum findings_outcome outcome, uint64_t elapsed_us);
 int			tracer__end_interval(struct tracer *tracer, bool tell);
 
-#endif							/* REDOAHEAD_CMD_TRACER_H */
+#endif							/* REDOAHEAD_TRACE_TRACER_INTERNAL_H */

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "probe/blocks.h"
+#include "trace/blocks.h"
 
 /* Slots at first; a power of two. */
 #define FIRST_SLOTS		(64 * 1024)

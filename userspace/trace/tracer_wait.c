@@ -1,5 +1,5 @@
 /*
- * trace_wait.c
+ * tracer_wait.c
  *		Waits for a recovery, and for the daemons that serve it.
  *
  * When a server starts, the probes are attached before it is known which of
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "cluster/processes.h"
-#include "cmd/tracer.h"
+#include "trace/tracer_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
 

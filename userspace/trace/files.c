@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probe/files.h"
+#include "trace/files.h"
 
 /* Segment number of the entry that stands for all segments. */
 #define ALL_SEGMENTS	UINT32_MAX

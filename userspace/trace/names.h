@@ -2,8 +2,8 @@
  * names.h
  *		Names of relations, from the catalogs of a server that answers.
  */
-#ifndef REDOAHEAD_PROBE_NAMES_H
-#define REDOAHEAD_PROBE_NAMES_H
+#ifndef REDOAHEAD_TRACE_NAMES_H
+#define REDOAHEAD_TRACE_NAMES_H
 
 #include <stdbool.h>
 
@@ -13,4 +13,4 @@
 void		names__find(const struct cluster *cluster, struct findings_row *rows, uint32_t count,
 						bool wait, int stop_fd);
 
-#endif							/* REDOAHEAD_PROBE_NAMES_H */
+#endif							/* REDOAHEAD_TRACE_NAMES_H */

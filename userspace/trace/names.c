@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "cluster/processes.h"
-#include "probe/names.h"
+#include "trace/names.h"
 #include "base/clock.h"
 #include "base/log.h"
 

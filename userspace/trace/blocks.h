@@ -2,8 +2,8 @@
  * blocks.h
  *		What is known of single blocks that redo has not read yet.
  */
-#ifndef REDOAHEAD_PROBE_BLOCKS_H
-#define REDOAHEAD_PROBE_BLOCKS_H
+#ifndef REDOAHEAD_TRACE_BLOCKS_H
+#define REDOAHEAD_TRACE_BLOCKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,4 +39,4 @@ struct block_state *blocks__find(const struct blocks *blocks, uint32_t file, uin
 struct block_state *blocks__add(struct blocks *blocks, uint32_t file, uint32_t block);
 uint32_t	blocks__file_of(const struct block_state *state);
 
-#endif							/* REDOAHEAD_PROBE_BLOCKS_H */
+#endif							/* REDOAHEAD_TRACE_BLOCKS_H */

@@ -2,11 +2,11 @@
  * disks.h
  *		The disks below a directory.
  */
-#ifndef REDOAHEAD_PROBE_DISKS_H
-#define REDOAHEAD_PROBE_DISKS_H
+#ifndef REDOAHEAD_TRACE_DISKS_H
+#define REDOAHEAD_TRACE_DISKS_H
 
 #include <sys/types.h>
 
 unsigned	disks__below(int dirfd, dev_t *found, unsigned max);
 
-#endif							/* REDOAHEAD_PROBE_DISKS_H */
+#endif							/* REDOAHEAD_TRACE_DISKS_H */

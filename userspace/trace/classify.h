@@ -2,16 +2,16 @@
  * classify.h
  *		From what was seen to what it means for redo.
  */
-#ifndef REDOAHEAD_PROBE_CLASSIFY_H
-#define REDOAHEAD_PROBE_CLASSIFY_H
+#ifndef REDOAHEAD_TRACE_CLASSIFY_H
+#define REDOAHEAD_TRACE_CLASSIFY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "probe/blocks.h"
-#include "probe/files.h"
-#include "report/tally.h"
+#include "trace/blocks.h"
+#include "trace/files.h"
+#include "trace/tally.h"
 
 /* What is known of the daemon at the moment. */
 enum classify_engine
@@ -43,4 +43,4 @@ void		classify__reference(struct classify *classify, const struct relpath_key *k
 								uint32_t block);
 void		classify__end(struct classify *classify);
 
-#endif							/* REDOAHEAD_PROBE_CLASSIFY_H */
+#endif							/* REDOAHEAD_TRACE_CLASSIFY_H */

@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "probe/symbol.h"
+#include "trace/symbol.h"
 
 /* Find a symbol's address in the file. */
 static int

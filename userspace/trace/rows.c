@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "probe/rows.h"
+#include "trace/rows.h"
 
 static int
 compare_rows(const void *left, const void *right)

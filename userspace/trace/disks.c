@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "probe/disks.h"
+#include "trace/disks.h"
 
 /* Devices upon devices upon devices. */
 #define MAX_DEPTH	8

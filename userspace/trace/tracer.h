@@ -1,9 +1,9 @@
 /*
- * trace_loop.h
+ * tracer.h
  *		The life of a trace, from waiting for a recovery to the report.
  */
-#ifndef REDOAHEAD_CMD_TRACE_LOOP_H
-#define REDOAHEAD_CMD_TRACE_LOOP_H
+#ifndef REDOAHEAD_TRACE_TRACER_H
+#define REDOAHEAD_TRACE_TRACER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,9 +21,10 @@ struct trace_config
 	uint64_t	count;			/* reports until we stop, 0: no limit */
 	bool		json;			/* JSON, not text */
 	bool		names;			/* look up names of relations */
+	int			signal_fd;		/* receives SIGTERM and SIGINT */
 	FILE	   *output;			/* where reports go */
 };
 
-int			trace_loop__run(const struct trace_config *config);
+int			tracer__run(const struct trace_config *config);
 
-#endif							/* REDOAHEAD_CMD_TRACE_LOOP_H */
+#endif							/* REDOAHEAD_TRACE_TRACER_H */

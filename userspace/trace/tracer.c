@@ -1,5 +1,5 @@
 /*
- * trace_loop.c
+ * tracer.c
  *		Follows a recovery to its end, and has it reported.
  *
  * Events are fetched twenty times a second.  The recovery is only looked
@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "cluster/processes.h"
-#include "base/signals.h"
-#include "cmd/tracer.h"
+#include "trace/tracer_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -175,11 +174,9 @@ prepare(struct tracer *tracer)
 	if (err == 0)
 		err = classify__create(&tracer->classify, tracer->files,
 							   tracer->control.block_size, MAX_BLOCKS);
-	if (err == 0)
-		err = tracer->signal_fd = signals__open();
 	if (err < 0)
 	{
-		log_error("cannot start: %s; give this process more memory and descriptors",
+		log_error("cannot start: %s; give this process more memory",
 				  strerror(-err));
 		return err;
 	}
@@ -189,7 +186,7 @@ prepare(struct tracer *tracer)
 
 /* Trace one recovery.  Returns 0 if it was reported, or there was none to report. */
 int
-trace_loop__run(const struct trace_config *config)
+tracer__run(const struct trace_config *config)
 {
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
 	int			err;
@@ -200,7 +197,8 @@ trace_loop__run(const struct trace_config *config)
 		return -ENOMEM;
 	}
 	tracer->config = config;
-	tracer->signal_fd = tracer->startup_fd = -1;
+	tracer->signal_fd = config->signal_fd;
+	tracer->startup_fd = -1;
 	err = prepare(tracer);
 	if (err < 0)
 		goto cleanup;
@@ -221,8 +219,6 @@ cleanup:
 	files__destroy(tracer->files);
 	tally__destroy(&tracer->now);
 	tally__destroy(&tracer->total);
-	if (tracer->signal_fd >= 0)
-		close(tracer->signal_fd);
 	if (tracer->startup_fd >= 0)
 		close(tracer->startup_fd);
 	free(tracer);

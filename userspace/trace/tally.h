@@ -2,8 +2,8 @@
  * tally.h
  *		What became of the blocks that redo read, in numbers.
  */
-#ifndef REDOAHEAD_REPORT_TALLY_H
-#define REDOAHEAD_REPORT_TALLY_H
+#ifndef REDOAHEAD_TRACE_TALLY_H
+#define REDOAHEAD_TRACE_TALLY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -142,4 +142,4 @@ const char *tally__source_name(enum tally_source source);
 const char *tally__cause_name(enum tally_cause cause);
 const char *tally__waste_name(enum tally_waste waste);
 
-#endif							/* REDOAHEAD_REPORT_TALLY_H */
+#endif							/* REDOAHEAD_TRACE_TALLY_H */

@@ -1,13 +1,13 @@
 /*
- * trace_report.c
+ * tracer_report.c
  *		Puts together what a trace has found out, and reports it.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/tracer.h"
-#include "probe/names.h"
-#include "probe/rows.h"
+#include "trace/tracer_internal.h"
+#include "trace/names.h"
+#include "trace/rows.h"
 #include "base/clock.h"
 #include "base/log.h"
 

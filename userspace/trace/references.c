@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "probe/references.h"
+#include "trace/references.h"
 
 /* What /proc says of the descriptor. */
 #define RING_LINK	"/memfd:redoahead"

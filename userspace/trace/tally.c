@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/tally.h"
+#include "trace/tally.h"
 
 /* Start at zero; what the rows need is kept. */
 void

@@ -2,8 +2,8 @@
  * references.h
  *		What the server asks the daemon for, read along.
  */
-#ifndef REDOAHEAD_PROBE_REFERENCES_H
-#define REDOAHEAD_PROBE_REFERENCES_H
+#ifndef REDOAHEAD_TRACE_REFERENCES_H
+#define REDOAHEAD_TRACE_REFERENCES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,4 +36,4 @@ uint64_t	references__replay_lsn(const struct references *references);
 uint64_t	references__take_failed(struct references *references);
 void		references__close(struct references *references);
 
-#endif							/* REDOAHEAD_PROBE_REFERENCES_H */
+#endif							/* REDOAHEAD_TRACE_REFERENCES_H */

@@ -2,8 +2,8 @@
  * files.h
  *		The files that were met, and what they hold.
  */
-#ifndef REDOAHEAD_PROBE_FILES_H
-#define REDOAHEAD_PROBE_FILES_H
+#ifndef REDOAHEAD_TRACE_FILES_H
+#define REDOAHEAD_TRACE_FILES_H
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -29,4 +29,4 @@ uint32_t	files__rows(const struct files *files);
 const struct relpath_key *files__row_key(const struct files *files, uint32_t row);
 void		files__row_path(const struct files *files, uint32_t row, char path[RELPATH_BYTES]);
 
-#endif							/* REDOAHEAD_PROBE_FILES_H */
+#endif							/* REDOAHEAD_TRACE_FILES_H */
