@@ -23,10 +23,8 @@ LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LI
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
 # Debian has bpftool where only root looks for programs.
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
-# Kernel types come from the kernel that runs here, or from bpf/ if it tells none.
-KERNEL_BTF = $(wildcard /sys/kernel/btf/vmlinux)
 BPF_ARCH   = $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
-BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibuild/bpf -Ibpf -MMD -MP
+BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP
 FUSE_CFLAGS = $(eval FUSE_CFLAGS := $(shell pkg-config --cflags fuse3))$(FUSE_CFLAGS)
 FUSE_LIBS   = $(eval FUSE_LIBS := $(shell pkg-config --libs fuse3))$(FUSE_LIBS)
 FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
@@ -137,14 +135,9 @@ $(OBJECTS): build/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) -c -o $@ $<
 
-build/bpf/vmlinux.h: bpf/vmlinux_min.h Makefile
-	$(call say,BTF,$(or $(KERNEL_BTF),bpf/vmlinux_min.h))
-	$(Q)mkdir -p $(@D)
-	$(Q)$(if $(KERNEL_BTF),$(BPFTOOL) btf dump file $(KERNEL_BTF) format c,cat bpf/vmlinux_min.h) >$@.tmp
-	$(Q)mv $@.tmp $@
-
-build/bpf/%.bpf.o: bpf/%.bpf.c build/bpf/vmlinux.h Makefile
+build/bpf/%.bpf.o: bpf/%.bpf.c Makefile
 	$(call say,BPF,$<)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MF build/bpf/$*.d -MT $@ -c -o build/bpf/$*.o $<
 	$(Q)$(BPFTOOL) gen object $@ build/bpf/$*.o
 

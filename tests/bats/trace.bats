@@ -454,24 +454,6 @@ forced() {					# POINT=WAY,...
 	[[ $output == *'is on overlayfs'*'put it on a volume'* ]]
 }
 
-# Lost otherwise: machines without BTF to build on.
-@test "programs that were built without the kernel's own types work all the same" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
-	mkdir "$CASE/source"
-	cp -R "$redoahead_root"/{Makefile,bpf,userspace,pg-patch} "$CASE/source"
-	make -C "$CASE/source" KERNEL_BTF= CFLAGS=-O1 all
-	no grep -q 'struct io_uring' "$CASE/source/build/bpf/vmlinux.h"
-	copy_crashed
-	evict "$DATA"
-	mv "$WORK/redoahead" "$CASE/usual"
-	cp "$CASE/source/build/redoahead" "$WORK"
-	trace_held --json
-	mv "$CASE/usual" "$WORK/redoahead"
-	adds_up "$DATA"
-	[ "$(reported "$DATA" 'r["attach"]["insertions"] + " " + r["attach"]["calls"]')" = 'tp_btf get_pages' ]
-	holds "$DATA" '{"Heap", "Btree"} <= {x["name"] for x in r["resource_managers"]}'
-}
-
 # Lost otherwise: sense in what it is asked for.
 @test "wrong usage is told from failure" {
 	local arguments

@@ -1,11 +1,11 @@
 /*
- * vmlinux_min.h
- *		Kernel types for a build machine whose kernel has no BTF.
+ * vmlinux.h
+ *		The kernel types that the BPF programs use.
  *
- * The build takes vmlinux.h from the running kernel where it can, and this
- * where it cannot.  It has the types that bpf/ uses, and of those the fields
- * that it uses: libbpf finds out at load time where they are in the kernel
- * that runs.  What differs between kernels is in kernel_types.h.
+ * Of each type only the fields that are used: libbpf finds out at load time
+ * where they are in the running kernel (CO-RE), so the build does not depend
+ * on the kernel of the build machine.  Types whose form differs between kernels
+ * are in kernel_types.h.
  */
 #ifndef __VMLINUX_H__
 #define __VMLINUX_H__
@@ -91,7 +91,7 @@ struct pt_regs
 	__s32		syscallno;
 };
 #else
-#error "bpf/vmlinux_min.h does not know this architecture; build where the kernel has BTF"
+#error "bpf/vmlinux.h lacks struct pt_regs of this architecture"
 #endif
 
 struct super_block
