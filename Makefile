@@ -147,8 +147,7 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 	$(Q)mv $@.tmp $@
 
 # What includes a skeleton cannot be compiled before there is one.
-$(foreach file,attach probe,build/userspace/probe/$(file).o build/fuzz/userspace/probe/$(file).o): \
-	build/bpf/trace.skel.h
+build/userspace/probe/probe.o build/fuzz/userspace/probe/probe.o: build/bpf/trace.skel.h
 
 build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o
 	$(call say,LINK,$@)

@@ -1,20 +1,20 @@
 /*
  * calls.bpf.h
- *		The read calls of the startup process, by the system calls that it makes.
+ *		The read calls of the startup process, followed by its system calls.
  *
- * A call that slept waited for something: for a block that is not there, or
- * for one that is being read.  The kernel counts a process's sleeps anyway,
- * so no look at the scheduler is needed.
+ * This is the fallback; gets.bpf.h is the preferred method.  A call that slept
+ * waited for a block that is missing or in flight.  The kernel counts the sleeps
+ * of a process.
  */
 #ifndef REDOAHEAD_BPF_CALLS_H
 #define REDOAHEAD_BPF_CALLS_H
 
-/* Arguments of a call, as far as they matter. */
+/* Arguments of a call. */
 struct arguments
 {
 	__u64		fd;				/* descriptor */
 	__u64		buffer;			/* where to; of preadv: its parts */
-	__u64		bytes;			/* bytes asked for; of preadv: how many parts */
+	__u64		bytes;			/* bytes requested; of preadv: how many parts */
 	__u64		offset;			/* where in the file */
 };
 
@@ -26,21 +26,7 @@ kind_of_call(__s64 number)
 	return number == nr_fadvise64 ? CALL_FADVISE : CALL_NONE;
 }
 
-/*
- * Which file a descriptor is: to find that out takes most of the time that this
- * program takes, and it stays so until the process closes the descriptor.
- */
-#define REMEMBERED	65536		/* descriptors; a power of two */
-
-struct remembered
-{
-	__u32		pid;			/* of the process */
-	__u32		file;			/* number that the file has for user space */
-};
-
-static struct remembered remembered[REMEMBERED] = {0};
-
-/* Parts of the buffer of a preadv that are looked at. */
+/* Parts of the buffer of a preadv that are summed up. */
 #define MAX_PARTS		16
 
 /* struct iovec of user space. */
@@ -50,7 +36,7 @@ struct part
 	__u64		bytes;			/* length */
 };
 
-/* How many bytes a preadv asks for. */
+/* How many bytes a preadv requests. */
 static __always_inline __u64
 bytes_of_parts(const struct arguments *arguments)
 {
@@ -82,48 +68,22 @@ inode_of(struct task_struct *task, __u64 fd)
 	return BPF_CORE_READ(file, f_inode);
 }
 
-/* The number of the file of the present call, 0 if it cannot be told. */
+/* The number of the file of the current call, 0 if it has none. */
 static __always_inline __u32
 file_of_call(struct task_struct *task)
 {
-	struct remembered *known = &remembered[current_call.fd & (REMEMBERED - 1)];
-	const struct inode *inode;
-	__u32		file;
+	const struct inode *inode = inode_of(task, current_call.fd);
+	struct trace_file_key key;
 
-	if (known->pid == current_call.pid && known->file != 0 && current_call.fd < REMEMBERED)
-		return known->file;
-	inode = inode_of(task, current_call.fd);
 	if (inode == NULL)
 		return 0;
-	if (counts_only)
-		file = count_file(inode, false);
-	else
-	{
-		struct trace_file_key key;
-
-		make_key(&key, inode, false);
-		file = number_file(&key, inode);
-	}
-	if (current_call.fd < REMEMBERED)
-	{
-		known->pid = current_call.pid;
-		known->file = file;
-	}
-	return file;
+	make_key(&key, inode, false);
+	return number_file(&key, inode);
 }
 
-/* A descriptor is closed. */
-static __always_inline int
-call_closes(__u64 fd)
-{
-	if (fd < REMEMBERED)
-		remembered[fd & (REMEMBERED - 1)].file = 0;
-	return 0;
-}
-
-/* Note what a call that reads wants. */
+/* Keep the arguments of a call that reads. */
 static __always_inline void
-note_arguments(__s64 number, const struct arguments *arguments)
+keep_arguments(__s64 number, const struct arguments *arguments)
 {
 	__u64		bytes = number == nr_pread64 ? arguments->bytes : bytes_of_parts(arguments);
 
@@ -138,19 +98,17 @@ note_arguments(__s64 number, const struct arguments *arguments)
 		(arguments->offset >> block_shift) + 1;
 }
 
-/* A system call that may count begins. */
+/* A system call begins. */
 static __always_inline int
 call_begins(__s64 number, const struct arguments *arguments)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (number == nr_close)
-		return call_closes(arguments->fd);
 	current_call.call = kind_of_call(number);
 	current_call.pid = bpf_get_current_pid_tgid();
 	if (current_call.call != CALL_READ)
 		return 0;
-	note_arguments(number, arguments);
+	keep_arguments(number, arguments);
 	current_call.sleeps = task->nvcsw;
 	current_call.begin_ns = bpf_ktime_get_ns();
 	return 0;
@@ -176,12 +134,6 @@ call_ends(__s64 result)
 	if (file == 0)
 		return 0;
 	slept = task->nvcsw != current_call.sleeps;
-	if (counts_only)
-	{
-		count_read(file, current_call.block, current_call.missed, result, slept,
-				   now_ns - current_call.begin_ns);
-		return 0;
-	}
 	event = reserve_event(sizeof(*event));
 	if (event == NULL)
 		return 0;

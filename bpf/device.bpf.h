@@ -2,9 +2,9 @@
  * device.bpf.h
  *		Requests that the devices below the data directory complete, by latency.
  *
- * Latency is what the device takes, from issue to completion; where only the
- * completion is seen, from when the kernel made the request, which may have
- * waited in a queue.  Of all processes: a device that is busy for others makes redo wait, too.
+ * Latency is from when the kernel made the request, which may have waited in a
+ * queue, to completion.  The requests of all processes count: redo waits for a
+ * device that is busy with others, too.
  */
 #ifndef REDOAHEAD_BPF_DEVICE_H
 #define REDOAHEAD_BPF_DEVICE_H
@@ -14,28 +14,16 @@
 #define OPERATION_READ	0
 #define OPERATION_WRITE	1
 
-/* Requests that may be on their way at once. */
-#define MAX_REQUESTS	16384
-
-/* What was read and written; user space looks at it. */
+/* What was read and written; read by user space. */
 struct trace_device device_reads = {0};
 struct trace_device device_writes = {0};
 
 /* Whole disks to follow: the kernel's device number, 12 and 20 bits; the first 0 ends them. */
 volatile __u32 disks[TRACE_DISKS] = {0};
 
-/* When requests were handed to their devices, ns. */
-struct
-{
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_REQUESTS);
-	__type(key, __u64);
-	__type(value, __u64);
-}			issued SEC(".maps");
-
 /* Is a request of a disk that is followed? */
 static __always_inline bool
-is_followed(const void *request, const bool trusted)
+is_followed(const void *request, const bool btf)
 {
 	const struct gendisk___ra *disk;
 	__u32		number;
@@ -43,19 +31,19 @@ is_followed(const void *request, const bool trusted)
 	if (bpf_core_field_exists(struct request_queue___ra, disk))
 	{
 		const struct request___ra *rq = request;
-		const struct request_queue___ra *queue = FIELD(trusted, rq, q);
+		const struct request_queue___ra *queue = FIELD(btf, rq, q);
 
-		disk = FIELD(trusted, queue, disk);
+		disk = FIELD(btf, queue, disk);
 	}
 	else
 	{
 		const struct request___disk *rq = request;
 
-		disk = FIELD(trusted, rq, rq_disk);
+		disk = FIELD(btf, rq, rq_disk);
 	}
 	if (disk == NULL)
 		return false;
-	number = (__u32) FIELD(trusted, disk, major) << 20 | FIELD(trusted, disk, first_minor);
+	number = (__u32) FIELD(btf, disk, major) << 20 | FIELD(btf, disk, first_minor);
 	for (int i = 0; i < TRACE_DISKS && disks[i] != 0; i++)
 		if (disks[i] == number)
 			return true;
@@ -88,49 +76,22 @@ count_request(struct trace_device *device, __u64 bytes, __u64 ns)
 		__sync_fetch_and_add(&device->slots[slot], 1);
 }
 
-/* A request is handed to its device. */
+/* A request, or a part of it, was completed. */
 static __always_inline int
-request_issued(const void *request, const bool trusted)
-{
-	__u64		key = (__u64) request;
-	__u64		now_ns;
-
-	if (!is_followed(request, trusted))
-		return 0;
-	now_ns = bpf_ktime_get_ns();
-	bpf_map_update_elem(&issued, &key, &now_ns, BPF_ANY);
-	return 0;
-}
-
-/* A request is done, or a part of it. */
-static __always_inline int
-request_completed(const void *request, __u64 bytes, const bool by_issue, const bool trusted)
+request_completed(const void *request, __u64 bytes, const bool btf)
 {
 	const struct request___ra *rq = request;
-	__u64		key = (__u64) request;
-	__u64		start_ns = 0;
+	__u64		start_ns;
 	__u64		now_ns;
 	__u32		operation;
 
-	if (!is_followed(request, trusted))
+	if (!is_followed(request, btf))
 		return 0;
 	now_ns = bpf_ktime_get_ns();
-	if (by_issue)
-	{
-		__u64	   *found = bpf_map_lookup_elem(&issued, &key);
-
-		if (found == NULL)
-			return 0;			/* it was issued before we came */
-		start_ns = *found;
-		bpf_map_delete_elem(&issued, &key);
-	}
-	else
-	{
-		start_ns = FIELD(trusted, rq, start_time_ns);
-		if (start_ns == 0)
-			return 0;			/* the device keeps no statistics */
-	}
-	operation = FIELD(trusted, rq, cmd_flags) & OPERATION_MASK;
+	start_ns = FIELD(btf, rq, start_time_ns);
+	if (start_ns == 0)
+		return 0;				/* the device keeps no statistics */
+	operation = FIELD(btf, rq, cmd_flags) & OPERATION_MASK;
 	if (now_ns < start_ns)
 		now_ns = start_ns;
 	if (operation == OPERATION_READ)

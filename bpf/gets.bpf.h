@@ -1,34 +1,23 @@
 /*
  * gets.bpf.h
- *		The read calls of the startup process, by the pages that they get.
+ *		The read calls of the startup process, followed by the pages that they get.
  *
- * A reader of the page cache tells the kernel's tracepoint when it has the pages that
- * it wanted, after all waiting.  So a block that is there costs one look, and system
- * calls of all others nothing.  What the call wants is in the registers of the process.
- * That it waited is seen where it waits: when it goes to sleep, or puts pages in itself.
+ * A reader of the page cache passes a tracepoint when it has the pages that it
+ * requested, after all waiting.  So a resident block costs one run of a program, and
+ * the system calls of other processes cost nothing.  The arguments of the call
+ * are in the registers of the process.  That it waited is seen where it waits:
+ * when it goes to sleep, or adds pages itself.
  *
- * One call may get its pages in several goes.  So what is known of it is told when the
- * next one begins; of the last one user space finds it in last_read.
+ * A call may get its pages in several steps.  So it is reported when the next one
+ * begins; user space finds the last one in last_read.
  */
 #ifndef REDOAHEAD_BPF_GETS_H
 #define REDOAHEAD_BPF_GETS_H
 
-/* The last call that got pages; type is 0 if there is none that is still to be told. */
+/* The last call that got pages; type is 0 if it has been reported. */
 struct trace_read last_read = {0};
 
-/* Files whose number is known without a look into the table; a power of two. */
-#define KNOWN_FILES		4096
-
-struct known_file
-{
-	struct trace_file_key key;	/* the file */
-	__u32		file;			/* number that it has for user space; 0: none */
-	__u32		reserved;		/* 0 */
-};
-
-static struct known_file known_files[KNOWN_FILES] = {0};
-
-/* Arguments of a call from the registers, which the verifier knows. */
+/* Arguments of a call from the registers. */
 static __always_inline void
 read_arguments(struct arguments *arguments, struct pt_regs *regs)
 {
@@ -58,7 +47,7 @@ number_of_call(struct pt_regs *regs)
 #endif
 }
 
-/* Read calls that a process has completed, which tells one from the next. */
+/* Read calls that a process has completed, which distinguishes a call from the next. */
 static __always_inline __u64
 completed_reads(const struct task_struct *task)
 {
@@ -67,18 +56,16 @@ completed_reads(const struct task_struct *task)
 	return bpf_core_field_exists(t->ioac.syscr) ? t->ioac.syscr : 0;
 }
 
-/* Tell of the last call, or count it. */
+/* Report the last call. */
 static __always_inline void
-tell_last_read(void)
+report_last_read(void)
 {
 	struct trace_read *event;
 
 	if (last_read.type == 0)
 		return;
-	if (counts_only)
-		count_read(last_read.file, last_read.block, last_read.missed, last_read.bytes,
-				   (last_read.flags & TRACE_READ_SLEPT) != 0, last_read.wait_ns);
-	else if ((event = reserve_event(sizeof(*event))) != NULL)
+	event = reserve_event(sizeof(*event));
+	if (event != NULL)
 	{
 		*event = last_read;
 		submit_event(event);
@@ -86,7 +73,7 @@ tell_last_read(void)
 	last_read.type = 0;
 }
 
-/* The call that this process is in; a read call may just have begun. */
+/* The call that this process is in; a new read call ends the one before. */
 static __always_inline enum call
 call_in_registers(void)
 {
@@ -104,24 +91,24 @@ call_in_registers(void)
 		current_call.fd == arguments.fd &&
 		current_call.pid == (__u32) bpf_get_current_pid_tgid())
 		return call;
-	tell_last_read();
-	note_arguments(number, &arguments);
+	report_last_read();
+	keep_arguments(number, &arguments);
 	current_call.reads = reads;
 	current_call.begin_ns = 0;
 	current_call.sleeps = 0;
 	return call;
 }
 
-/* The call that this process is in, as far as it counts. */
+/* The call that this process is in. */
 static __always_inline enum call
-present_call(void)
+present_call(const bool btf)
 {
-	if (calls_by_pages)
+	if (btf)
 		return call_in_registers();
 	return current_call.pid == 0 ? CALL_NONE : current_call.call;
 }
 
-/* The present read call has to wait, if it does not do so already. */
+/* The current read call begins to wait, unless it did so before. */
 static __always_inline void
 note_wait(void)
 {
@@ -129,37 +116,19 @@ note_wait(void)
 		current_call.begin_ns = bpf_ktime_get_ns();
 }
 
-/* The number of the file of an inode, 0 if it cannot be told. */
-static __always_inline __u32
-file_of_inode(const struct inode *inode)
-{
-	struct trace_file_key key;
-	struct known_file *known;
-	__u32		file;
-
-	make_key(&key, inode, true);
-	known = &known_files[key.inode & (KNOWN_FILES - 1)];
-	if (known->file != 0 && known->key.inode == key.inode &&
-		known->key.generation == key.generation && known->key.device == key.device)
-		return known->file;
-	file = counts_only ? count_file(inode, true) : number_file(&key, inode);
-	/* Before that, others may be at work, too. */
-	if (startup_tgid != 0)
-	{
-		known->key = key;
-		known->file = file;
-	}
-	return file;
-}
-
-/* Begin to tell of the present call; false if nothing can be told. */
+/* Begin the report of the current call; false if there is nothing to report. */
 static __always_inline bool
 begin_last_read(const struct inode *inode)
 {
 	__u64		size = inode->i_size;
-	__u32		file = file_of_inode(inode);
+	struct trace_file_key key;
+	__u32		file;
 
-	if (file == 0 || size <= current_call.offset)
+	if (size <= current_call.offset)
+		return false;
+	make_key(&key, inode, true);
+	file = number_file(&key, inode);
+	if (file == 0)
 		return false;
 	size -= current_call.offset;
 	last_read.flags = 0;
@@ -171,8 +140,7 @@ begin_last_read(const struct inode *inode)
 	last_read.at_ns = 0;
 	last_read.wait_ns = 0;
 	last_read.lsn = 0;
-	if (!counts_only)
-		note_record(&last_read);
+	note_record(&last_read);
 	last_read.type = TRACE_EVENT_READ;
 	return true;
 }
@@ -188,7 +156,7 @@ got_pages(const struct address_space *mapping)
 	last_read.missed = current_call.missed;
 	if (current_call.sleeps != 0)
 		last_read.flags |= TRACE_READ_SLEPT;
-	/* To look at the clock for each block would cost more than that is worth. */
+	/* The clock is read only for calls that wait: it costs as much as all the rest. */
 	if (current_call.begin_ns != 0)
 	{
 		last_read.at_ns = bpf_ktime_get_ns();
@@ -197,7 +165,7 @@ got_pages(const struct address_space *mapping)
 	return 0;
 }
 
-/* This process goes to sleep: in a read call, because something is not there. */
+/* This process goes to sleep; in a read call, it waits for a block. */
 static __always_inline int
 goes_to_sleep(void)
 {

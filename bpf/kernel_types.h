@@ -1,11 +1,10 @@
 /*
  * kernel_types.h
- *		Kernel types whose form depends on the kernel's age, in all their forms.
+ *		Kernel types whose form depends on the kernel version, in all their forms.
  *
  * A name that ends in ___ and a word is the kernel's type without them
  * (CO-RE): libbpf matches it with whatever the running kernel has, and
- * bpf_core_field_exists() tells which form that is.  So a program that was
- * built on one kernel runs on another.
+ * bpf_core_field_exists() is true for the form that it has.
  */
 #ifndef REDOAHEAD_BPF_KERNEL_TYPES_H
 #define REDOAHEAD_BPF_KERNEL_TYPES_H

@@ -1,17 +1,13 @@
 /*
  * pages.bpf.h
- *		What is put into the page cache for redo, and what leaves it unused.
+ *		What is added to the page cache for redo, and what is removed from it.
  *
- * A block of several pages is told of once, with its first page; what a read
- * call of the startup process puts in itself is noted with that call, because
- * it is what prefetching has missed.
+ * Each folio is an event, so that a block of several may be reported several
+ * times.  What a read call of the startup process adds itself belongs to the
+ * event of that call: prefetching missed it.
  */
 #ifndef REDOAHEAD_BPF_PAGES_H
 #define REDOAHEAD_BPF_PAGES_H
-
-/* Block that was told of last, to say it once: of insertions, of deletions. */
-static __u64 last_inserted = 0;
-static __u64 last_deleted = 0;
 
 /* A piece of a file in the page cache. */
 struct piece
@@ -35,35 +31,35 @@ old_pages_of(const void *folio)
 	return 1ULL << (order & 31);
 }
 
-/* What a folio is a piece of; false if of nothing that is a file. */
+/* Which piece of a file a folio is; false if it is none. */
 static __always_inline bool
-piece_of(struct piece *piece, const void *folio, const bool trusted)
+piece_of(struct piece *piece, const void *folio, const bool btf)
 {
 	unsigned long flags = 0;
 
 	if (bpf_core_type_exists(struct folio___ra))
 	{
 		const struct folio___ra *f = folio;
-		const struct address_space *mapping = FIELD(trusted, f, mapping);
+		const struct address_space *mapping = FIELD(btf, f, mapping);
 
 		if (mapping == NULL)
 			return false;
-		piece->inode = FIELD(trusted, mapping, host);
-		piece->index = FIELD(trusted, f, index);
+		piece->inode = FIELD(btf, mapping, host);
+		piece->index = FIELD(btf, f, index);
 	}
 	else
 	{
 		const struct page___ra *p = folio;
-		const struct address_space *mapping = FIELD(trusted, p, mapping);
+		const struct address_space *mapping = FIELD(btf, p, mapping);
 
 		if (mapping == NULL)
 			return false;
-		piece->inode = FIELD(trusted, mapping, host);
-		piece->index = FIELD(trusted, p, index);
+		piece->inode = FIELD(btf, mapping, host);
+		piece->index = FIELD(btf, p, index);
 	}
 
 	/* The flags come first; their type has changed often, not their place. */
-	if (trusted)
+	if (btf)
 		flags = *(const unsigned long *) folio;
 	else
 		bpf_probe_read_kernel(&flags, sizeof(flags), folio);
@@ -94,7 +90,7 @@ blocks_of(const struct piece *piece)
 }
 
 static __always_inline void
-tell_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
+report_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
 {
 	struct trace_pages *event = reserve_event(sizeof(*event));
 	__u32		blocks = blocks_of(piece);
@@ -110,12 +106,9 @@ tell_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
 	submit_event(event);
 }
 
-/*
- * Blocks of the present read call that are not there; false if the call is not
- * about them.  Who only asks does not want them noted.
- */
+/* Mark the blocks that the current read call added itself; false if it did not request them. */
 static __always_inline bool
-note_missed(const struct inode *inode, __u32 block, __u32 blocks, bool note)
+mark_missed(const struct inode *inode, __u32 block, __u32 blocks)
 {
 	__u32		from = current_call.block;
 	bool		found = false;
@@ -128,18 +121,17 @@ note_missed(const struct inode *inode, __u32 block, __u32 blocks, bool note)
 			break;
 		if (from + i < block || from + i >= block + blocks)
 			continue;
-		if (note)
-			current_call.missed |= 1ULL << i;
+		current_call.missed |= 1ULL << i;
 		found = true;
 	}
 	return found;
 }
 
-/* The startup process has put pages in. */
+/* The startup process has added a folio. */
 static __always_inline void
-startup_inserted(const struct piece *piece, const struct trace_file_key *key)
+startup_inserted(const struct piece *piece, const struct trace_file_key *key, const bool btf)
 {
-	enum call	call = present_call();
+	enum call	call = present_call(btf);
 	__u8		who = TRACE_WHO_SERVER;
 	__u32		file;
 
@@ -147,105 +139,65 @@ startup_inserted(const struct piece *piece, const struct trace_file_key *key)
 		return;
 	if (call == CALL_READ)
 	{
-		if (calls_by_pages)
+		if (btf)
 			note_wait();
-		if (note_missed(piece->inode, first_block(piece), blocks_of(piece), !miss_by_readahead))
+		if (mark_missed(piece->inode, first_block(piece), blocks_of(piece)))
 			return;
 		who = TRACE_WHO_READAHEAD;
 	}
-	if (counts_only)
-		return;
 	file = number_file(key, piece->inode);
 	if (file != 0)
-		tell_pages(TRACE_EVENT_INSERT, who, file, piece);
+		report_pages(TRACE_EVENT_INSERT, who, file, piece);
 }
 
-/* A folio is in the page cache now. */
+/* A folio was added to the page cache. */
 static __always_inline int
-inserted(const void *folio, const bool trusted)
+inserted(const void *folio, const bool btf)
 {
 	__u32		tgid = bpf_get_current_pid_tgid() >> 32;
 	bool		by_daemon = is_daemon(tgid);
 	struct trace_file_key key;
 	struct piece piece;
-	__u64		block;
 	__u32		file;
 
 	if (!by_daemon && !is_startup(tgid))
 		return 0;
-	if (!piece_of(&piece, folio, trusted))
+	if (!piece_of(&piece, folio, btf))
 		return 0;
-	make_key(&key, piece.inode, trusted);
+	make_key(&key, piece.inode, btf);
 	if (!by_daemon)
 	{
-		startup_inserted(&piece, &key);
+		startup_inserted(&piece, &key, btf);
 		return 0;
 	}
-	if (counts_only)
-	{
-		count_prefetched(count_file(piece.inode, trusted), first_block(&piece), blocks_of(&piece));
-		return 0;
-	}
-	block = key.inode << 32 ^ first_block(&piece);
-	if (piece.pages == 1 && block == last_inserted)
-		return 0;
-	last_inserted = block;
-	last_deleted = 0;
 	file = number_file(&key, piece.inode);
 	if (file != 0)
-		tell_pages(TRACE_EVENT_INSERT, TRACE_WHO_DAEMON, file, &piece);
+		report_pages(TRACE_EVENT_INSERT, TRACE_WHO_DAEMON, file, &piece);
 	return 0;
 }
 
-/* A folio has left the page cache; only files that were met are of interest. */
+/* A folio was removed from the page cache; it is reported if its file has a number. */
 static __always_inline int
-deleted(const void *folio, const bool trusted)
+deleted(const void *folio, const bool btf)
 {
 	struct trace_file_key key;
 	struct piece piece;
-	__u64		block;
 	__u32	   *file;
 	__u8		who = TRACE_WHO_OTHER;
 
-	if (counts_only && startup_tgid == 0)
+	if (startup_tgid == 0 && postmaster_tgid == 0)
 		return 0;
-	if (!piece_of(&piece, folio, trusted))
+	if (!piece_of(&piece, folio, btf))
 		return 0;
 	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
 		who = TRACE_WHO_STARTUP;
-	/* The read came before it, but not one that makes room for its own pages. */
-	if (calls_by_pages && who == TRACE_WHO_STARTUP && present_call() != CALL_READ)
-		tell_last_read();
-	if (counts_only)
-	{
-		count_removed(number_of_inode(piece.inode, trusted), first_block(&piece),
-					  blocks_of(&piece), who == TRACE_WHO_STARTUP);
-		return 0;
-	}
-	make_key(&key, piece.inode, trusted);
+	/* The last read precedes it, unless it is that read that makes room for its pages. */
+	if (btf && who == TRACE_WHO_STARTUP && present_call(btf) != CALL_READ)
+		report_last_read();
+	make_key(&key, piece.inode, btf);
 	file = bpf_map_lookup_elem(&files, &key);
-	if (file == NULL)
-		return 0;
-	block = key.inode << 32 ^ first_block(&piece);
-	if (piece.pages == 1 && block == last_deleted)
-		return 0;
-	last_deleted = block;
-	last_inserted = 0;
-	tell_pages(TRACE_EVENT_DELETE, who, *file, &piece);
-	return 0;
-}
-
-/* A reader did not find pages; before they are put in. */
-static __always_inline int
-missed(const struct inode *inode, __u64 index, __u64 pages)
-{
-	struct piece piece = {.inode = inode,.index = index,.pages = pages};
-
-	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || present_call() != CALL_READ)
-		return 0;
-	if (calls_by_pages)
-		note_wait();
-	note_missed(inode, first_block(&piece), blocks_of(&piece), true);
+	if (file != NULL)
+		report_pages(TRACE_EVENT_DELETE, who, *file, &piece);
 	return 0;
 }
 

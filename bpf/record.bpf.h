@@ -2,17 +2,16 @@
  * record.bpf.h
  *		Which WAL record the startup process is redoing, from its own memory.
  *
- * While a record is redone, the outermost entry of error_context_stack, a
- * variable that every server exports, is the one whose argument is the WAL
- * reader.  It is looked for there once.  That has been so for long, and so has been the form of the reader
- * since PostgreSQL 15; whether it is so in this server is checked each time:
- * the reader and its record must tell the same LSN.  A uprobe would cost the
- * startup process a trap for each record instead.
+ * While a record is redone, the argument of the outermost entry of
+ * error_context_stack, a variable that every server exports, is the WAL reader.
+ * Its layout is that of PostgreSQL 15 to 18; each time it is checked that the
+ * reader and its record have the same LSN.  A uprobe would cost the startup
+ * process a trap for each record instead.
  */
 #ifndef REDOAHEAD_BPF_RECORD_H
 #define REDOAHEAD_BPF_RECORD_H
 
-/* Entries of error_context_stack that are looked at. */
+/* Entries of error_context_stack that are searched. */
 #define MAX_CONTEXTS	4
 
 /* ErrorContextCallback. */
@@ -43,14 +42,14 @@ struct pg_record
 	__u32		total_length;	/* XLogRecord: length, bytes */
 	__u32		xid;			/* transaction */
 	__u64		previous_lsn;	/* start of the record before it */
-	__u8		info;			/* what is to be done */
+	__u8		info;			/* flags of the resource manager */
 	__u8		rmid;			/* resource manager */
 };
 
-/* The WAL reader; it stays where it is for as long as the process recovers. */
+/* Address of the WAL reader, which does not change during recovery. */
 static __u64 known_reader = 0;
 
-/* Look for the WAL reader; 0 if there is none. */
+/* Find the WAL reader; 0 if there is none. */
 static __always_inline __u64
 find_reader(void)
 {
@@ -70,7 +69,7 @@ find_reader(void)
 	return 0;
 }
 
-/* Note in an event what is being redone. */
+/* Add the record being redone to an event. */
 static __always_inline void
 note_record(struct trace_read *event)
 {

@@ -1,6 +1,6 @@
 /*
  * state.bpf.h
- *		What the probes share: whom to follow, the files met, the way to user space.
+ *		What the programs share: whom to follow, the numbers of files, the ring buffer.
  *
  * Included by trace.bpf.c only.  User space sets the settings before it loads
  * the programs, and the processes to follow at any time.
@@ -8,13 +8,13 @@
 #ifndef REDOAHEAD_BPF_STATE_H
 #define REDOAHEAD_BPF_STATE_H
 
-/* Most files that are told apart. */
+/* Most files that get a number. */
 #define MAX_FILES	262144
 
 /* The calls that are followed. */
 enum call
 {
-	CALL_NONE = 0,				/* none of them: what it inserts is not read ahead */
+	CALL_NONE = 0,				/* any other */
 	CALL_READ = 1,				/* pread64, preadv, preadv2 */
 	CALL_FADVISE = 2			/* fadvise64: PostgreSQL's own prefetching */
 };
@@ -26,11 +26,6 @@ const volatile __s64 nr_pread64 = -1;	/* system call numbers */
 const volatile __s64 nr_preadv = -1;
 const volatile __s64 nr_preadv2 = -1;
 const volatile __s64 nr_fadvise64 = -1;
-const volatile __s64 nr_close = -1;
-const volatile bool calls_by_pages = false;	/* calls are told by the pages that they get */
-const volatile bool miss_by_readahead = false;	/* page_cache_sync_ra tells of misses */
-const volatile bool counts_only = false;	/* no events, only struct trace_counts */
-const volatile __u32 ahead_slots = 2;	/* of the map ahead; a power of two */
 
 /* Whom to follow; 0: nobody. */
 volatile __u32 startup_tgid = 0;	/* the startup process */
@@ -38,29 +33,29 @@ volatile __u32 postmaster_tgid = 0;	/* its parent, while the former is not known
 volatile __u32 daemon_tgid[TRACE_DAEMONS] = {0};	/* the daemons; the first 0 ends them */
 volatile __u64 error_context_address = 0;	/* of error_context_stack in the former; 0: unknown */
 
-/* What user space looks at when there are no events. */
-struct trace_counts counts = {0};
-
-/* Events that did not fit, and files that could not be told apart. */
+/* Events that found no room in the ring buffer, and events of files without a number. */
 __u64		lost_events = 0;
 __u64		lost_files = 0;
 
 static __u32 last_file = 0;		/* number that the newest file got */
 
-/* The call that the startup process is in; by pages, also the last one that it was in. */
+/*
+ * The call that the startup process is in.  Where calls are followed by the pages
+ * that they get (gets.bpf.h), it stays until the next one.
+ */
 struct current_call
 {
 	__u64		begin_ns;		/* when it began, ns; by pages, when it began to wait, or 0 */
 	__u64		sleeps;			/* voluntary context switches until then; by pages, in it */
-	__u64		missed;			/* bit n: block + n was put in by the call */
+	__u64		missed;			/* bit n: block + n was added by the call */
 	__u64		fd;				/* descriptor that is read */
-	__u64		offset;			/* where in the file */
-	__u64		bytes;			/* asked for */
+	__u64		offset;			/* where in the file, bytes */
+	__u64		bytes;			/* requested */
 	__u64		reads;			/* by pages: read calls that the process had made before */
 	__u32		pid;			/* of the process, 0: in no call that counts */
 	__u32		call;			/* enum call */
 	__u32		block;			/* first block */
-	__u32		blocks;			/* blocks asked for */
+	__u32		blocks;			/* blocks requested */
 };
 
 static struct current_call current_call = {0};
@@ -71,7 +66,7 @@ struct
 	__uint(max_entries, 16 * 1024 * 1024);
 }			events SEC(".maps");
 
-/* Files met so far, and their numbers. */
+/* The numbers of files. */
 struct
 {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -82,11 +77,11 @@ struct
 }			files SEC(".maps");
 
 /*
- * Read a field of a kernel object: directly where the verifier knows the type,
- * which costs nothing, else with a helper's call.  One field at a time.
+ * Read a field of a kernel object: directly in tp_btf programs, where the verifier
+ * knows the type, else with a helper's call.  One field at a time.
  */
-#define FIELD(trusted, pointer, field) \
-	((trusted) ? (pointer)->field : BPF_CORE_READ(pointer, field))
+#define FIELD(btf, pointer, field) \
+	((btf) ? (pointer)->field : BPF_CORE_READ(pointer, field))
 
 /* Room for an event, NULL if there is none. */
 static __always_inline void *
@@ -99,7 +94,7 @@ reserve_event(__u64 size)
 	return event;
 }
 
-/* User space comes by itself: waking it would cost more than the event. */
+/* User space polls: to wake it would cost more than the event. */
 static __always_inline void
 submit_event(void *event)
 {
@@ -128,18 +123,18 @@ is_daemon(__u32 tgid)
 	return false;
 }
 
-/* What the file of an inode is. */
+/* What identifies the file of an inode. */
 static __always_inline void
-make_key(struct trace_file_key *key, const struct inode *inode, const bool trusted)
+make_key(struct trace_file_key *key, const struct inode *inode, const bool btf)
 {
-	const struct super_block *sb = FIELD(trusted, inode, i_sb);
+	const struct super_block *sb = FIELD(btf, inode, i_sb);
 
-	key->inode = FIELD(trusted, inode, i_ino);
-	key->generation = FIELD(trusted, inode, i_generation);
-	key->device = FIELD(trusted, sb, s_dev);
+	key->inode = FIELD(btf, inode, i_ino);
+	key->generation = FIELD(btf, inode, i_generation);
+	key->device = FIELD(btf, sb, s_dev);
 }
 
-/* A name of a file in the file system, NULL if the kernel has forgotten it. */
+/* A directory entry of a file, NULL if the kernel has none in memory. */
 static __always_inline struct dentry *
 dentry_of(const struct inode *inode)
 {
@@ -152,9 +147,9 @@ dentry_of(const struct inode *inode)
 															BPF_FIELD_BYTE_OFFSET));
 }
 
-/* Tell user space of a new file, with its path; false if there is no room for that. */
+/* Report a new file, with its path; false if there is no room for that. */
 static __always_inline bool
-tell_file(const struct trace_file_key *key, __u32 number, const struct inode *inode)
+report_file(const struct trace_file_key *key, __u32 number, const struct inode *inode)
 {
 	struct trace_file *event = reserve_event(sizeof(*event));
 	struct dentry *dentry = dentry_of(inode);
@@ -179,7 +174,7 @@ tell_file(const struct trace_file_key *key, __u32 number, const struct inode *in
 	return true;
 }
 
-/* The number of a file, a new one if need be; 0 if there is no room for it. */
+/* The number of a file, a new one if it has none; 0 if there is no room for it. */
 static __always_inline __u32
 number_file(const struct trace_file_key *key, const struct inode *inode)
 {
@@ -191,9 +186,9 @@ number_file(const struct trace_file_key *key, const struct inode *inode)
 	number = __sync_fetch_and_add(&last_file, 1) + 1;
 	if (bpf_map_update_elem(&files, key, &number, BPF_NOEXIST) == 0)
 	{
-		if (tell_file(key, number, inode))
+		if (report_file(key, number, inode))
 			return number;
-		/* The next event of the file shall try again. */
+		/* The next event of the file tries again. */
 		bpf_map_delete_elem(&files, key);
 		return 0;
 	}

@@ -1,6 +1,6 @@
 /*
  * trace.h
- *		What the probes and user space tell each other.
+ *		What the BPF programs report to user space.
  *
  * Included by trace.bpf.c and by userspace/probe: constants and fixed-width
  * structs only.  Fixed-width types come from the includer: vmlinux.h on one
@@ -12,30 +12,30 @@
 /* What an event is; its first byte. */
 enum trace_event_type
 {
-	TRACE_EVENT_FILE = 1,		/* struct trace_file: a file is met for the first time */
+	TRACE_EVENT_FILE = 1,		/* struct trace_file: a new file */
 	TRACE_EVENT_READ = 2,		/* struct trace_read: the startup process has read */
-	TRACE_EVENT_INSERT = 3,		/* struct trace_pages: put into the page cache ahead of redo */
+	TRACE_EVENT_INSERT = 3,		/* struct trace_pages: added to the page cache ahead of redo */
 	TRACE_EVENT_DELETE = 4		/* struct trace_pages: removed from the page cache */
 };
 
-/* Who put blocks into the page cache, or removed them; trace_pages.who. */
+/* Who added blocks to the page cache, or removed them; trace_pages.who. */
 enum trace_who
 {
 	TRACE_WHO_DAEMON = 0,		/* the redoahead daemon, its io_uring workers too */
 	TRACE_WHO_SERVER = 1,		/* the startup process, by posix_fadvise */
 	TRACE_WHO_READAHEAD = 2,	/* the kernel, beyond what the startup process reads */
 	TRACE_WHO_STARTUP = 3,		/* deleted by the startup process: dropped or truncated */
-	TRACE_WHO_OTHER = 4			/* deleted by anybody else: evicted */
+	TRACE_WHO_OTHER = 4			/* deleted by another process: evicted */
 };
 
 /* trace_read.flags */
-#define TRACE_READ_SLEPT	0x01	/* the process waited for something meanwhile */
+#define TRACE_READ_SLEPT	0x01	/* the process slept in the call */
 #define TRACE_READ_RECORD	0x02	/* rmid and lsn are known */
 
-/* Blocks of one read call that trace_read.missed can tell of. */
+/* Blocks of one read call that trace_read.missed has bits for. */
 #define TRACE_READ_BLOCKS	64
 
-/* Components of a path that trace_file tells, the file's name first. */
+/* Components of a path in trace_file, the file's name first. */
 #define TRACE_NAMES			4
 #define TRACE_NAME_BYTES	32
 
@@ -48,7 +48,7 @@ enum trace_who
 /* Most disks that are followed. */
 #define TRACE_DISKS			64
 
-/* What makes a file the same file: inode numbers are used again. */
+/* What identifies a file; inode numbers alone are reused. */
 struct trace_file_key
 {
 	__u64		inode;			/* inode number */
@@ -81,11 +81,11 @@ struct trace_read
 	__u32		reserved2;		/* 0 */
 	__u64		missed;			/* bit n: block + n was not in the page cache */
 	__u64		at_ns;			/* CLOCK_MONOTONIC at the end of the call, ns; 0: not known */
-	__u64		wait_ns;		/* how long the call took, ns; 0: nobody looked */
+	__u64		wait_ns;		/* how long the call took, ns; 0: not measured */
 	__u64		lsn;			/* start of the record being redone */
 };
 
-/* Blocks that got into the page cache or left it. */
+/* Blocks that were added to the page cache or removed from it. */
 struct trace_pages
 {
 	__u8		type;			/* TRACE_EVENT_INSERT or TRACE_EVENT_DELETE */
@@ -101,7 +101,7 @@ _Static_assert(sizeof(struct trace_file) == 152, "trace_file layout");
 _Static_assert(sizeof(struct trace_read) == 56, "trace_read layout");
 _Static_assert(sizeof(struct trace_pages) == 16, "trace_pages layout");
 
-/* Numbers that the probes sum up themselves, since they were attached. */
+/* Requests of the devices since the programs were attached. */
 struct trace_device
 {
 	__u64		requests;		/* completed */
@@ -109,24 +109,5 @@ struct trace_device
 	__u64		busy_ns;		/* latency, summed, ns */
 	__u64		slots[TRACE_SLOTS]; /* requests by latency */
 };
-
-/*
- * What the daemon asks for instead of events: blocks of relations and SLRUs since the
- * probes were loaded.
- */
-struct trace_counts
-{
-	__u64		timely;			/* that redo read and found */
-	__u64		late;			/* that were on their way: redo waited */
-	__u64		missed;			/* that redo had to read itself */
-	__u64		missed_evicted; /* of those, brought in by the daemon, but evicted before use */
-	__u64		waited_ns;		/* time in the calls for late and missed ones, ns */
-	__u64		prefetched;		/* brought into the page cache by the daemon */
-	__u64		used;			/* of those, read by redo */
-	__u64		evicted;		/* of those, evicted before use */
-	__u64		dropped;		/* of those, removed by redo with their file */
-};
-
-_Static_assert(sizeof(struct trace_counts) == 72, "trace_counts layout");
 
 #endif							/* REDOAHEAD_BPF_TRACE_H */

@@ -37,7 +37,6 @@ enum
 enum bpf_map_type
 {
 	BPF_MAP_TYPE_HASH = 1,
-	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27
 };
 
@@ -49,8 +48,7 @@ enum
 
 enum
 {
-	BPF_F_NO_PREALLOC = 1U << 0,
-	BPF_F_MMAPABLE = 1U << 10
+	BPF_F_NO_PREALLOC = 1U << 0
 };
 
 enum
@@ -125,7 +123,6 @@ struct address_space
 
 struct qstr
 {
-	__u32		len;
 	const unsigned char *name;
 };
 
@@ -157,7 +154,6 @@ struct files_struct
 
 struct task_struct
 {
-	int			pid;
 	int			tgid;
 	struct task_struct *real_parent;
 	struct files_struct *files;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <json-c/json.h>
 
 #include "cluster/controlfile.h"
 #include "probe/refusal.h"
@@ -41,7 +42,7 @@ expect_text(const char *part)
 static void
 test_histogram(void **state)
 {
-	uint64_t	slots[40] = {[10] = 1,[12] = 200,[13] = 100};
+	__u64		slots[40] = {[10] = 1,[12] = 200,[13] = 100};
 
 	(void) state;
 	WRITTEN(histogram__print(file, "Title", slots, 40));
@@ -56,12 +57,6 @@ test_histogram(void **state)
 	memset(text, 0, sizeof(text));
 	WRITTEN(histogram__print(file, "Title", slots, 40));
 	assert_string_equal(text, "");
-	assert_int_equal(tally__slot(0), 0);
-	assert_int_equal(tally__slot(1), 0);
-	assert_int_equal(tally__slot(2), 1);
-	assert_int_equal(tally__slot(1023), 9);
-	assert_int_equal(tally__slot(1024), 10);
-	assert_int_equal(tally__slot(UINT64_MAX), TALLY_SLOTS - 1);
 }
 
 /* Findings with large numbers everywhere. */
@@ -71,11 +66,9 @@ make_findings(void)
 	struct findings findings = {
 		.outcome = FINDINGS_COMPLETED,.pgdata = "/srv/pg",.major = 18,.block_size = 8192,
 		.startup = 4194304,.daemons = {4194303},.daemon_count = 1,.from_start = true,
-		.elapsed_ns = UINT64_C(86399123456789),.point_count = 7,.tally = &tally,.rows = rows,
+		.elapsed_ns = UINT64_C(86399123456789),.attach_method = "tp_btf",.references_followed = true,.tally = &tally,.rows = rows,
 		.row_count = 30,
 	};
-	static const char *const points[] = {"insertions", "evictions", "calls", "misses", "device",
-	"record", "references"};
 
 	memset(&tally, 0, sizeof(tally));
 	tally__begin(&tally, 0);
@@ -93,11 +86,6 @@ make_findings(void)
 	tally.rmgrs[10].read[TALLY_TIMELY] = 999999999;
 	tally.replay_lsn = UINT64_C(0xFFFFFFFF12345678);
 	findings.pending[TALLY_DAEMON] = 4;
-	for (int i = 0; i < 7; i++)
-	{
-		findings.points[i] = points[i];
-		findings.ways[i] = "insertions";
-	}
 	for (int i = 0; i < 30; i++)
 	{
 		rows[i] = (struct findings_row) {
@@ -107,8 +95,8 @@ make_findings(void)
 		};
 		strcpy(rows[i].path, "pg_tblspc/16385/PG_18_202506291/16384/4294967295_fsm");
 	}
-	for (uint64_t i = 0; i < TALLY_MOMENTS; i++)
-		*tally__moment(&tally, i * TALLY_FIRST_WIDTH) = (struct tally_moment) {
+	for (uint64_t i = 0; i < TALLY_SAMPLES; i++)
+		*tally__sample(&tally, i * TALLY_FIRST_SAMPLE) = (struct tally_sample) {
 			.read = {9999999, 999999, 999999},.prefetched = 99999999,.lsn = tally.replay_lsn,
 		};
 	return findings;
@@ -147,10 +135,10 @@ test_width_of_large_numbers(void **state)
 			tally.blocks[class][source] = large;
 		for (int i = 0; i < 30; i++)
 			rows[i].counts.read[class] = large;
-		tally.moments[0].read[class] = large;
+		tally.samples[0].read[class] = large;
 	}
-	tally.moments[0].wait_ns = tally.wal_wait_ns = large * 1000;
-	tally.moments[0].prefetched = tally.wal_bytes = large;
+	tally.samples[0].wait_ns = tally.wal_wait_ns = large * 1000;
+	tally.samples[0].prefetched = tally.wal_bytes = large;
 	for (int i = 0; i < 30; i++)
 	{
 		rows[i].counts.wasted = large;
@@ -179,7 +167,8 @@ test_text(void **state)
 	expect_text("coverage    99.99 %   late       0.00 %   timeliness    99.99 %");
 	expect_text("accuracy    99.99 %   wasted     0.00 %");
 	expect_text("LOST: 5 events");
-	expect_text("redo at FFFFFFFF/12345678");
+	expect_text("replay LSN FFFFFFFF/12345678");
+	expect_text("attached by tp_btf; records not followed, references followed\n");
 	expect_text("and 10 more; --json has them all");
 	expect_text("Heap ");
 }
@@ -253,7 +242,7 @@ test_json(void **state)
 	assert_true(json_object_object_get_ex(object, "relations", &member));
 	assert_int_equal(json_object_array_length(member), 30);
 	assert_true(json_object_object_get_ex(object, "timeline", &member));
-	assert_int_equal(json_object_array_length(member), TALLY_MOMENTS);
+	assert_int_equal(json_object_array_length(member), TALLY_SAMPLES);
 	json_object_put(object);
 }
 

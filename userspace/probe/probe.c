@@ -1,35 +1,49 @@
 /*
  * probe.c
- *		The probes in the kernel: tells them what to follow, and fetches what
- *		they saw.
+ *		Loads and attaches the BPF programs, and reads what they report.
  *
- * Which way they are attached is decided in attach.c; what their events mean,
- * elsewhere.  Events wait in a ring buffer until they are fetched; the kernel
- * wakes nobody, because that would cost more than the event.
+ * There are two attach methods with a program each for every event; what works
+ * is found out by trying, never by the kernel's version.  Events wait in a ring
+ * buffer until they are consumed; the kernel wakes nobody, because that would
+ * cost more than the event.  What events mean is found out in trace/.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
-#include <bpf/libbpf.h>
-
-#include "probe/probe.h"
-#include "bpf/trace.skel.h"
-#include "trace/disks.h"
-#include "trace/symbol.h"
 #include "base/log.h"
+#include "probe/probe.h"
+#include "probe/refusal.h"
+#include "bpf/trace.skel.h"
 
 struct probe
 {
-	struct attach *attach;		/* the programs, loaded */
+	struct trace_bpf *programs; /* loaded */
 	struct ring_buffer *ring;	/* their events */
-	probe_handler handler;		/* who is told of them */
-	void	   *context;		/* what it is told with them */
-	bool		attached;		/* do the programs run? */
-	bool		record_known;	/* the process tells what it redoes */
-	uint64_t	lost_events;	/* before anybody was waited for or followed */
-	dev_t		disks[TRACE_DISKS];	/* below the data directory */
+	const char *method;			/* how they are attached */
+	probe_handler handler;		/* takes the events */
+	void	   *context;		/* is passed to it */
+	bool		attached;		/* are they still? */
+	uint64_t	lost_events;	/* before a server was awaited */
 };
+
+/* libbpf's messages go to our log. */
+static int
+log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char		line[1024];
+
+	(void) level;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	log_debug("%s", line);
+	return 0;
+}
 
 static int
 handle(void *context, void *event, size_t size)
@@ -40,102 +54,154 @@ handle(void *context, void *event, size_t size)
 	return 0;
 }
 
-static struct trace_bpf *
-programs_of(const struct probe *probe)
+static void
+set_rodata(struct trace_bpf *programs, const struct probe_settings *settings)
 {
-	return attach__programs(probe->attach);
+	programs->rodata->page_shift = (__u32) __builtin_ctzl((unsigned long) sysconf(_SC_PAGESIZE));
+	programs->rodata->block_shift = (__u32) __builtin_ctz(settings->block_size);
+	programs->rodata->nr_pread64 = SYS_pread64;
+	programs->rodata->nr_preadv = SYS_preadv;
+	programs->rodata->nr_preadv2 = SYS_preadv2;
+	programs->rodata->nr_fadvise64 = SYS_fadvise64;
 }
 
-/* Load the probes; nothing is attached yet, but it has been tried. */
-int
-probe__open(struct probe **result, const struct attach_choice *forced,
-			const struct cluster *cluster, uint32_t block_size,
-			uint32_t buffer_bytes, probe_handler handler, void *context)
+static void
+set_disks(struct trace_bpf *programs, const struct probe_settings *settings)
 {
-	struct attach_settings settings = {
-		.dirfd = cluster->dirfd,.block_size = block_size,.buffer_bytes = buffer_bytes
-	};
-	struct probe *probe;
-	char		reason[ATTACH_REASON];
+	for (unsigned i = 0; i < settings->disk_count && i < TRACE_DISKS; i++)
+		programs->bss->disks[i] = (__u32) major(settings->disks[i]) << 20 |
+			(__u32) minor(settings->disks[i]);
+}
+
+/*
+ * Do the programs see a read of this process in the data directory?  By the preferred
+ * method they do not where the file system has a page cache of its own.
+ */
+static bool
+reads_are_seen(struct trace_bpf *programs, int dirfd)
+{
+	char		byte;
+	bool		seen;
+	int			fd;
+
+	fd = openat(dirfd, "PG_VERSION", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	programs->bss->startup_tgid = (__u32) getpid();
+	seen = pread(fd, &byte, 1, 0) != 1 || programs->bss->last_read.type != 0;
+	programs->bss->startup_tgid = 0;
+	programs->bss->last_read.type = 0;
+	close(fd);
+	return seen;
+}
+
+/* Load and attach the programs of one method. */
+static int
+attach(struct probe *probe, const struct probe_settings *settings, const char *method)
+{
+	struct trace_bpf *programs = trace_bpf__open();
+	bool		preferred = strcmp(method, PROBE_PREFERRED) == 0;
+	struct bpf_program *program;
 	int			err;
+
+	if (programs == NULL)
+		return -errno;
+	bpf_object__for_each_program(program, programs->obj)
+		bpf_program__set_autoload(program, strncmp(bpf_program__section_name(program), method,
+												   strlen(method)) == 0);
+	set_rodata(programs, settings);
+	err = bpf_map__set_max_entries(programs->maps.events, settings->buffer_bytes);
+	/* Kernels before 6.1 warn of raw tracepoints whose maps allocate memory on demand. */
+	if (err == 0 && !preferred)
+		err = bpf_map__set_map_flags(programs->maps.files, 0);
+	if (err == 0)
+		err = trace_bpf__load(programs);
+	if (err == 0)
+	{
+		set_disks(programs, settings);
+		err = trace_bpf__attach(programs);
+	}
+	if (err == 0 && preferred && !reads_are_seen(programs, settings->dirfd))
+		err = -EOPNOTSUPP;
+	if (err == 0)
+	{
+		probe->ring = ring_buffer__new(bpf_map__fd(programs->maps.events), handle, probe, NULL);
+		err = probe->ring == NULL ? -errno : 0;
+	}
+	if (err < 0)
+	{
+		trace_bpf__destroy(programs);
+		return err;
+	}
+	probe->programs = programs;
+	probe->method = method;
+	probe->attached = true;
+	return 0;
+}
+
+/* Load and attach the programs, which follow nobody yet; logs why that is not possible. */
+int
+probe__open(struct probe **result, const struct probe_settings *settings)
+{
+	struct refusal_facts facts;
+	struct probe *probe;
+	char		reason[512];
+	int			err = -EPERM;
 
 	probe = calloc(1, sizeof(*probe));
 	if (probe == NULL)
 		return -ENOMEM;
-	probe->handler = handler;
-	probe->context = context;
-	settings.disks = probe->disks;
-	settings.disk_count = disks__below(cluster->dirfd, probe->disks, TRACE_DISKS);
-	err = attach__open(&probe->attach, forced, &settings, reason);
+	probe->handler = settings->handler;
+	probe->context = settings->context;
+	libbpf_set_print(log_libbpf);
+	refusal__collect(&facts, settings->dirfd);
+	if (refusal__is_certain(&facts))
+		refusal__explain(&facts, 0, reason, sizeof(reason));
+	else
+	{
+		err = attach(probe, settings, settings->method ? settings->method : PROBE_PREFERRED);
+		if (err < 0 && settings->method == NULL)
+		{
+			log_debug("programs cannot be attached by %s: %s; trying %s", PROBE_PREFERRED,
+					  strerror(-err), PROBE_FALLBACK);
+			err = attach(probe, settings, PROBE_FALLBACK);
+		}
+		refusal__explain(&facts, err, reason, sizeof(reason));
+	}
 	if (err < 0)
 	{
 		log_error("recovery cannot be traced: %s", reason);
-		free(probe);
+		probe__close(probe);
 		return err;
 	}
 	*result = probe;
 	return 0;
 }
 
-/* Detach and unload all; NULL is fine. */
+/* Detach and unload the programs; NULL is fine. */
 void
 probe__close(struct probe *probe)
 {
 	if (probe == NULL)
 		return;
 	ring_buffer__free(probe->ring);
-	attach__close(probe->attach);
+	trace_bpf__destroy(probe->programs);
 	free(probe);
 }
 
-/* Let the programs run, which do not yet.  They follow nobody before they are told whom. */
-int
-probe__attach(struct probe *probe)
-{
-	char		reason[ATTACH_REASON];
-	int			err;
-
-	err = attach__attach(probe->attach, reason);
-	if (err < 0)
-	{
-		log_error("recovery cannot be traced: %s", reason);
-		return err;
-	}
-	ring_buffer__free(probe->ring);
-	probe->ring = ring_buffer__new(bpf_map__fd(programs_of(probe)->maps.events),
-								   handle, probe, NULL);
-	if (probe->ring == NULL)
-	{
-		err = -errno;
-		log_error("the ring buffer of the probes cannot be mapped: %s; make it smaller with --buffer",
-				  strerror(-err));
-		return err;
-	}
-	probe->attached = true;
-	return 0;
-}
-
-/* Let the programs rest. */
+/* Detach the programs; what they reported can still be consumed. */
 void
 probe__detach(struct probe *probe)
 {
-	if (probe->attached)
-		attach__detach(probe->attach);
+	trace_bpf__detach(probe->programs);
 	probe->attached = false;
 }
 
-/* Do the programs run? */
-bool
-probe__is_attached(const struct probe *probe)
-{
-	return probe->attached;
-}
-
-/* Follow whatever children a postmaster has, until the startup process is known. */
+/* Follow all children of a postmaster, until the startup process is known. */
 void
 probe__await(struct probe *probe, pid_t postmaster)
 {
-	struct trace_bpf *programs = programs_of(probe);
+	struct trace_bpf *programs = probe->programs;
 
 	programs->bss->startup_tgid = 0;
 	programs->bss->error_context_address = 0;
@@ -143,25 +209,16 @@ probe__await(struct probe *probe, pid_t postmaster)
 	probe->lost_events = programs->bss->lost_events;
 }
 
-/* Follow a startup process; 0: none any more. */
+/*
+ * Follow a startup process, 0: none.  The address is that of its error_context_stack,
+ * 0: not known.
+ */
 void
-probe__follow(struct probe *probe, pid_t startup)
+probe__follow(struct probe *probe, pid_t startup, uint64_t error_context_address)
 {
-	struct trace_bpf *programs = programs_of(probe);
-	uint64_t	address = 0;
-	int			err;
+	struct trace_bpf *programs = probe->programs;
 
-	probe->record_known = false;
-	if (startup != 0 &&
-		strcmp(attach__way(probe->attach, ATTACH_RECORD), "memory") == 0)
-	{
-		err = symbol__find(startup, "error_context_stack", &address);
-		if (err < 0)
-			log_info("resource managers are not known: the memory of process %d cannot be read: %s",
-					 (int) startup, strerror(-err));
-		probe->record_known = err == 0;
-	}
-	programs->bss->error_context_address = address;
+	programs->bss->error_context_address = error_context_address;
 	programs->bss->startup_tgid = (__u32) startup;
 	programs->bss->postmaster_tgid = 0;
 }
@@ -170,21 +227,18 @@ probe__follow(struct probe *probe, pid_t startup)
 void
 probe__follow_daemons(struct probe *probe, const pid_t *daemons, unsigned count)
 {
-	struct trace_bpf *programs = programs_of(probe);
-
 	for (unsigned i = 0; i < TRACE_DAEMONS; i++)
-		programs->bss->daemon_tgid[i] = i < count ? (__u32) daemons[i] : 0;
+		probe->programs->bss->daemon_tgid[i] = i < count ? (__u32) daemons[i] : 0;
 }
 
-/* Tell the handler of all events that are there. */
+/* Pass all events that are there to the handler. */
 void
 probe__consume(struct probe *probe)
 {
-	struct trace_read *last = &programs_of(probe)->bss->last_read;
+	struct trace_read *last = &probe->programs->bss->last_read;
 
-	if (probe->ring != NULL)
-		(void) ring_buffer__consume(probe->ring);
-	/* The last call is told when the next one begins; now there will be none. */
+	(void) ring_buffer__consume(probe->ring);
+	/* A read is reported when the next one begins; once detached, there is no next one. */
 	if (!probe->attached && last->type != 0)
 	{
 		struct trace_read event = *last;
@@ -198,29 +252,27 @@ probe__consume(struct probe *probe)
 void
 probe__devices(const struct probe *probe, struct probe_devices *devices)
 {
-	devices->reads = programs_of(probe)->bss->device_reads;
-	devices->writes = programs_of(probe)->bss->device_writes;
+	devices->reads = probe->programs->bss->device_reads;
+	devices->writes = probe->programs->bss->device_writes;
 }
 
-/* Events of those who are followed that did not fit into the ring buffer. */
+/* Events that did not fit into the ring buffer. */
 uint64_t
 probe__lost_events(const struct probe *probe)
 {
-	return programs_of(probe)->bss->lost_events - probe->lost_events;
+	return probe->programs->bss->lost_events - probe->lost_events;
 }
 
-/* Files that could not be told apart any more. */
+/* Events of files for which there was no number left. */
 uint64_t
 probe__lost_files(const struct probe *probe)
 {
-	return programs_of(probe)->bss->lost_files;
+	return probe->programs->bss->lost_files;
 }
 
-/* How a point is observed. */
+/* How the programs are attached. */
 const char *
-probe__way(const struct probe *probe, enum attach_point point)
+probe__method(const struct probe *probe)
 {
-	if (point == ATTACH_RECORD && !probe->record_known)
-		return "none";
-	return attach__way(probe->attach, point);
+	return probe->method;
 }

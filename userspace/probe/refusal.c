@@ -1,10 +1,9 @@
 /*
  * refusal.c
- *		Why the kernel does not let us look, and what to do about it.
+ *		Why the kernel refuses the BPF programs, and the remedy.
  *
- * The kernel says no more than "operation not permitted"; what it may mean is
- * found out beside it.  Nothing here decides what is tried: a right that seems
- * to be missing is tried all the same, unless nothing could come of it.
+ * The kernel returns no more than EPERM; the possible reasons are looked up
+ * elsewhere.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -29,9 +28,9 @@ has_capability(uint64_t set, int capability)
 	return (set >> capability & 1) != 0;
 }
 
-/* Find out what may stand in the way of probes for a data directory. */
+/* Look up what may prevent a trace of a data directory. */
 void
-refusal__look(struct refusal_facts *facts, int dirfd)
+refusal__collect(struct refusal_facts *facts, int dirfd)
 {
 	struct statfs fs;
 	uint64_t	set = 0;
@@ -59,14 +58,14 @@ refusal__look(struct refusal_facts *facts, int dirfd)
 		fclose(file);
 }
 
-/* Is there no need to try? */
+/* Would it fail for certain? */
 bool
 refusal__is_certain(const struct refusal_facts *facts)
 {
 	return !facts->has_btf || !facts->has_capabilities || facts->confidential || facts->overlaid;
 }
 
-/* Say why, and what to do; err is what the kernel answered, 0 if it was not asked. */
+/* Write the reason and the remedy; err is what the kernel returned, 0 if it was not tried. */
 void
 refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t size)
 {
@@ -87,5 +86,6 @@ refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t 
 				 "filter of the container, and look for lockdown=confidentiality in the kernel's log",
 				 strerror(-err));
 	else
-		snprintf(text, size, "%s; --verbose shows what the kernel says", strerror(-err));
+		snprintf(text, size, "the BPF programs cannot be attached: %s; --verbose shows "
+				 "the kernel's messages", strerror(-err));
 }

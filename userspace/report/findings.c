@@ -1,6 +1,6 @@
 /*
  * findings.c
- *		Words and shares that the text and the JSON of a trace have in common.
+ *		Names and shares that the text and the JSON of a trace have in common.
  */
 #include "report/findings.h"
 

@@ -1,12 +1,13 @@
 /*
  * findings_json.c
- *		What a trace found out, for programs: one JSON object on one line.
+ *		What a trace found, for programs: one JSON object on one line.
  *
  * Times are in seconds, sizes in bytes, everything else in blocks, calls or
  * requests, as the name says.  A share of nothing is null.  The man page lists
  * the members.
  */
 #include <errno.h>
+#include <json-c/json.h>
 #include <string.h>
 
 #include "report/findings.h"
@@ -65,12 +66,11 @@ add_lsn(struct json_object *object, const char *name, uint64_t lsn)
 	json_object_object_add(object, name, lsn == 0 ? NULL : json_object_new_string(text));
 }
 
-/* What is being told of. */
+/* What was traced, and how. */
 static void
 add_head(struct json_object *object, const struct findings *findings)
 {
 	struct json_object *daemons = json_object_new_array();
-	struct json_object *attach = json_object_new_object();
 	struct json_object *lost = json_object_new_object();
 
 	add_text(object, "report", findings->interval ? "interval" : "final");
@@ -86,9 +86,9 @@ add_head(struct json_object *object, const struct findings *findings)
 	add_seconds(object, "seconds", findings->elapsed_ns);
 	add_seconds(object, "cpu_seconds", findings->cpu_ns);
 	add_lsn(object, "replay_lsn", findings->tally->replay_lsn);
-	for (unsigned i = 0; i < findings->point_count; i++)
-		add_text(attach, findings->points[i], findings->ways[i]);
-	json_object_object_add(object, "attach", attach);
+	add_text(object, "attach_method", findings->attach_method);
+	add_flag(object, "records_followed", findings->records_followed);
+	add_flag(object, "references_followed", findings->references_followed);
 	add_count(lost, "events", findings->lost.events);
 	add_count(lost, "references", findings->lost.references);
 	add_count(lost, "files", findings->lost.files);
@@ -96,7 +96,7 @@ add_head(struct json_object *object, const struct findings *findings)
 	json_object_object_add(object, "lost", lost);
 }
 
-/* The shares that count. */
+/* The shares of the whole. */
 static void
 add_shares(struct json_object *object, const struct tally *tally)
 {
@@ -104,12 +104,13 @@ add_shares(struct json_object *object, const struct tally *tally)
 	uint64_t	timely = tally__read(tally, TALLY_TIMELY);
 	uint64_t	late = tally__read(tally, TALLY_LATE);
 	uint64_t	missed = tally__read(tally, TALLY_MISSED);
+	uint64_t	read = tally__read_all(tally);
 	uint64_t	wasted = tally__wasted(&sum);
 
-	add_share(object, "coverage", timely + late, timely + late + missed);
+	add_share(object, "coverage", timely + late, read);
 	add_share(object, "timeliness", timely, timely + late);
-	add_share(object, "late", late, timely + late + missed);
-	add_share(object, "missed", missed, timely + late + missed);
+	add_share(object, "late", late, read);
+	add_share(object, "missed", missed, read);
 	add_share(object, "accuracy", sum.used, sum.used + wasted);
 	add_share(object, "wasted", wasted, sum.prefetched);
 }
@@ -133,11 +134,8 @@ blocks_object(const struct findings *findings)
 	struct tally_prefetcher sum = tally__prefetched(tally);
 	struct json_object *object = json_object_new_object();
 	struct json_object *causes = json_object_new_object();
-	uint64_t	read = 0;
 
-	for (int class = 0; class < TALLY_CLASSES; class++)
-		read += tally__read(tally, class);
-	add_count(object, "read", read);
+	add_count(object, "read", tally__read_all(tally));
 	for (int class = 0; class < TALLY_CLASSES; class++)
 		add_count(object, tally__class_name(class), tally__read(tally, class));
 	for (int class = 0; class < TALLY_MISSED; class++)
@@ -229,7 +227,7 @@ histograms_object(const struct tally *tally)
 	struct json_object *waits = json_object_new_array();
 	struct json_object *reads = json_object_new_array();
 
-	for (unsigned i = 0; i < TALLY_SLOTS; i++)
+	for (unsigned i = 0; i < TRACE_SLOTS; i++)
 	{
 		struct json_object *slot;
 
@@ -263,15 +261,6 @@ add_row_reads(struct json_object *object, const struct tally_row *row)
 	add_seconds(object, "wait_seconds", row->wait_ns);
 }
 
-static void
-add_row(struct json_object *object, const struct tally_row *row)
-{
-	add_row_reads(object, row);
-	add_count(object, "prefetched", row->prefetched);
-	add_count(object, "used", row->used);
-	add_count(object, "wasted", row->wasted);
-}
-
 static struct json_object *
 relation_object(const struct findings_row *row)
 {
@@ -292,34 +281,11 @@ relation_object(const struct findings_row *row)
 						   json_object_new_string(row->database));
 	add_text(object, "fork", slru ? "" : relpath__fork_name(row->key.fork));
 	add_flag(object, "dropped", row->dropped);
-	add_row(object, &row->counts);
+	add_row_reads(object, &row->counts);
+	add_count(object, "prefetched", row->counts.prefetched);
+	add_count(object, "used", row->counts.used);
+	add_count(object, "wasted", row->counts.wasted);
 	return object;
-}
-
-static struct json_object *
-forks_array(const struct findings *findings)
-{
-	struct tally_row forks[REDOAHEAD_FORK_COUNT + 1] = {0};
-	struct json_object *array = json_object_new_array();
-
-	for (uint32_t i = 0; i < findings->row_count; i++)
-	{
-		const struct findings_row *row = &findings->rows[i];
-
-		tally__add_row(&forks[row->key.kind == REDOAHEAD_KIND_SLRU ?
-							  REDOAHEAD_FORK_COUNT : row->key.fork], &row->counts);
-	}
-	for (uint8_t fork = 0; fork <= REDOAHEAD_FORK_COUNT; fork++)
-		if (tally__row_work(&forks[fork]) > 0)
-		{
-			struct json_object *object = json_object_new_object();
-
-			add_text(object, "fork",
-					 fork == REDOAHEAD_FORK_COUNT ? "slru" : relpath__fork_name(fork));
-			add_row(object, &forks[fork]);
-			json_object_array_add(array, object);
-		}
-	return array;
 }
 
 static void
@@ -352,22 +318,22 @@ timeline_array(const struct tally *tally)
 {
 	struct json_object *array = json_object_new_array();
 
-	for (uint32_t i = 0; i < tally->moment_count; i++)
+	for (uint32_t i = 0; i < tally->sample_count; i++)
 	{
-		const struct tally_moment *moment = &tally->moments[i];
+		const struct tally_sample *sample = &tally->samples[i];
 		struct json_object *object = json_object_new_object();
 		uint64_t	read = 0;
 
-		add_seconds(object, "seconds", i * tally->moment_ns);
-		add_seconds(object, "width_seconds", tally->moment_ns);
-		add_lsn(object, "replay_lsn", moment->lsn);
+		add_seconds(object, "seconds", i * tally->sample_ns);
+		add_seconds(object, "width_seconds", tally->sample_ns);
+		add_lsn(object, "replay_lsn", sample->lsn);
 		for (int class = 0; class < TALLY_CLASSES; class++)
-			read += moment->read[class];
+			read += sample->read[class];
 		add_count(object, "read", read);
 		for (int class = 0; class < TALLY_CLASSES; class++)
-			add_count(object, tally__class_name(class), moment->read[class]);
-		add_count(object, "prefetched", moment->prefetched);
-		add_seconds(object, "wait_seconds", moment->wait_ns);
+			add_count(object, tally__class_name(class), sample->read[class]);
+		add_count(object, "prefetched", sample->prefetched);
+		add_seconds(object, "wait_seconds", sample->wait_ns);
 		json_object_array_add(array, object);
 	}
 	return array;
@@ -396,7 +362,6 @@ findings__json(const struct findings *findings, FILE *file)
 	for (uint32_t i = 0; i < findings->row_count; i++)
 		json_object_array_add(relations, relation_object(&findings->rows[i]));
 	json_object_object_add(object, "relations", relations);
-	json_object_object_add(object, "forks", forks_array(findings));
 	json_object_object_add(object, "resource_managers", rmgrs_array(tally));
 	json_object_object_add(object, "timeline", timeline_array(tally));
 

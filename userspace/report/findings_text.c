@@ -1,8 +1,8 @@
 /*
  * findings_text.c
- *		What a trace found out, for people: tables of at most 80 columns.
+ *		What a trace found, for people: tables of at most 80 columns.
  *
- * The JSON has all of it; here long tables are cut, and say so.
+ * The JSON has all rows; here long tables are cut, with a note.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "report/findings.h"
 #include "report/histogram.h"
 
-/* Most rows of a table, and of the time line. */
+/* Most rows of a table, and of the timeline. */
 #define MAX_ROWS	20
 
 /* Room for the path of a relation, characters. */
@@ -25,7 +25,7 @@ percent(uint64_t part, uint64_t whole, char buffer[16])
 
 	if (share < 0)
 		return "-";
-	/* What is not all must not look like it. */
+	/* Almost all is not shown as all. */
 	if (part < whole && share > 0.99995)
 		share = 0.9999;
 	snprintf(buffer, 16, "%.2f %%", 100 * share);
@@ -63,13 +63,11 @@ time_text(uint64_t ns, int width, char buffer[24])
 	return buffer;
 }
 
-/* What, of whom, how. */
+/* What was traced, and how. */
 static void
 print_head(const struct findings *findings, FILE *file)
 {
 	const struct tally *tally = findings->tally;
-	size_t		column = 0;
-	char		item[64];
 
 	fprintf(file, "Recovery of \"%s\", PostgreSQL %d: %s\n", findings->pgdata, findings->major,
 			findings__outcome_name(findings->outcome));
@@ -80,41 +78,30 @@ print_head(const struct findings *findings, FILE *file)
 		fprintf(file, " %d", (int) findings->daemons[i]);
 	fprintf(file, "%s\n", findings->daemon_count == 0 ? " none" : "");
 	if (tally->replay_lsn != 0)
-		fprintf(file, "redo at %X/%08X\n", (unsigned) (tally->replay_lsn >> 32),
+		fprintf(file, "replay LSN %X/%08X\n", (unsigned) (tally->replay_lsn >> 32),
 				(unsigned) tally->replay_lsn);
-	if (findings->interval)
-		return;
-	for (unsigned i = 0; i < findings->point_count; i++)
-	{
-		int			length = snprintf(item, sizeof(item), " %s %s%s", findings->points[i],
-									  findings->ways[i],
-									  i + 1 < findings->point_count ? "," : "");
-
-		if (i == 0)
-			column = (size_t) fprintf(file, "seen by:");
-		else if (column + (size_t) length > 80)
-			column = (size_t) fprintf(file, "\n        ") - 1;
-		column += (size_t) fprintf(file, "%s", item);
-	}
-	fputc('\n', file);
+	if (!findings->interval)
+		fprintf(file, "attached by %s; records %sfollowed, references %sfollowed\n",
+				findings->attach_method, findings->records_followed ? "" : "not ",
+				findings->references_followed ? "" : "not ");
 }
 
 static void
 print_lost(const struct findings_lost *lost, FILE *file)
 {
 	if (lost->events > 0)
-		fprintf(file, "LOST: %" PRIu64 " events, because the ring buffer was full; the numbers "
-				"are too small.\n      Make it larger with --buffer.\n", lost->events);
+		fprintf(file, "LOST: %" PRIu64 " events: the ring buffer was full, and the counts are too "
+				"low.\n      Make it larger with --buffer.\n", lost->events);
 	if (lost->references > 0)
-		fprintf(file, "LOST: %" PRIu64 " references; some causes are unknown for that.\n",
+		fprintf(file, "LOST: %" PRIu64 " references; causes of misses are unknown then.\n",
 				lost->references);
 	if (lost->files > 0)
-		fprintf(file, "LOST: %" PRIu64 " blocks of too many files.\n", lost->files);
+		fprintf(file, "LOST: %" PRIu64 " events of files beyond the limit.\n", lost->files);
 	if (lost->blocks > 0)
-		fprintf(file, "LOST: what was known of %" PRIu64 " blocks, of too many.\n", lost->blocks);
+		fprintf(file, "LOST: %" PRIu64 " blocks beyond the limit.\n", lost->blocks);
 }
 
-/* The shares that count. */
+/* The shares of the whole. */
 static void
 print_shares(const struct findings *findings, FILE *file)
 {
@@ -122,7 +109,7 @@ print_shares(const struct findings *findings, FILE *file)
 	struct tally_prefetcher sum = tally__prefetched(tally);
 	uint64_t	timely = tally__read(tally, TALLY_TIMELY);
 	uint64_t	late = tally__read(tally, TALLY_LATE);
-	uint64_t	read = timely + late + tally__read(tally, TALLY_MISSED);
+	uint64_t	read = tally__read_all(tally);
 	uint64_t	wasted = tally__wasted(&sum);
 	char		b[3][16];
 
@@ -149,8 +136,7 @@ static void
 print_blocks(const struct findings *findings, FILE *file)
 {
 	const struct tally *tally = findings->tally;
-	uint64_t	read = tally__read(tally, TALLY_TIMELY) + tally__read(tally, TALLY_LATE) +
-		tally__read(tally, TALLY_MISSED);
+	uint64_t	read = tally__read_all(tally);
 	char		b[5][24];
 
 	fprintf(file, "\n%-26s %12s %10s %10s\n", "blocks that redo read", "blocks", "share", "waited s");
@@ -181,7 +167,7 @@ print_blocks(const struct findings *findings, FILE *file)
 				time_text(tally->wal_wait_ns, 8, b[4]));
 }
 
-/* Who read ahead, and what became of that. */
+/* Who prefetched, and what became of that. */
 static void
 print_prefetchers(const struct findings *findings, FILE *file)
 {
@@ -214,9 +200,9 @@ print_row_head(FILE *file, const char *what)
 			"late", "missed", "waited s", "wasted");
 }
 
-/* Does a character of UTF-8 go on with this byte? */
+/* Is a byte of UTF-8 not the first of its character? */
 static bool
-goes_on(char byte)
+continues_character(char byte)
 {
 	return ((unsigned char) byte & 0xc0) == 0x80;
 }
@@ -228,11 +214,11 @@ bytes_beyond_characters(const char *name)
 	int			count = 0;
 
 	for (; *name != '\0'; name++)
-		count += goes_on(*name);
+		count += continues_character(*name);
 	return count;
 }
 
-/* One row of a table; of a name that is too long, its end. */
+/* One row of a table; of a long name, its end. */
 static void
 print_row(FILE *file, const char *name, const struct tally_row *row)
 {
@@ -243,7 +229,7 @@ print_row(FILE *file, const char *name, const struct tally_row *row)
 	for (; characters > PATH_WIDTH; characters--)
 		do
 			name++;
-		while (goes_on(*name));
+		while (continues_character(*name));
 	fprintf(file, "%-*s %9s %8s %7s %7s %9s %6s\n",
 			PATH_WIDTH + bytes_beyond_characters(name), name,
 			number(tally__row_read(row), 9, b[0]),
@@ -278,7 +264,7 @@ name_row(const struct findings_row *row, bool with_database, char *name, size_t 
 	bool		main_fork = strcmp(fork, "main") == 0;
 
 	if (row->name[0] == '\0')
-		snprintf(name, size, "%s%s", row->path, row->dropped ? " (gone)" : "");
+		snprintf(name, size, "%s%s", row->path, row->dropped ? " (dropped)" : "");
 	else
 		snprintf(name, size, "%s%s%s%s%s%s", with_database ? row->database : "",
 				 with_database && row->database[0] != '\0' ? ":" : "", row->name,
@@ -308,27 +294,6 @@ print_relations(const struct findings *findings, FILE *file)
 }
 
 static void
-print_forks(const struct findings *findings, FILE *file)
-{
-	struct tally_row forks[REDOAHEAD_FORK_COUNT + 1] = {0};
-
-	if (findings->row_count == 0)
-		return;
-	for (uint32_t i = 0; i < findings->row_count; i++)
-	{
-		const struct findings_row *row = &findings->rows[i];
-
-		tally__add_row(&forks[row->key.kind == REDOAHEAD_KIND_SLRU ?
-							  REDOAHEAD_FORK_COUNT : row->key.fork], &row->counts);
-	}
-	print_row_head(file, "fork");
-	for (uint8_t fork = 0; fork <= REDOAHEAD_FORK_COUNT; fork++)
-		if (tally__row_work(&forks[fork]) > 0)
-			print_row(file, fork == REDOAHEAD_FORK_COUNT ? "(SLRU)" : relpath__fork_name(fork),
-					  &forks[fork]);
-}
-
-static void
 print_rmgrs(const struct findings *findings, FILE *file)
 {
 	const struct tally *tally = findings->tally;
@@ -354,45 +319,45 @@ print_histograms(const struct findings *findings, FILE *file)
 	const struct tally *tally = findings->tally;
 
 	histogram__print(file, "Read calls that found their blocks (timely)",
-					 tally->wait_slots[TALLY_TIMELY], TALLY_SLOTS);
-	histogram__print(file, "Read calls that waited for a block on its way (late)",
-					 tally->wait_slots[TALLY_LATE], TALLY_SLOTS);
-	histogram__print(file, "Read calls that had to read themselves (missed)",
-					 tally->wait_slots[TALLY_MISSED], TALLY_SLOTS);
+					 tally->wait_slots[TALLY_TIMELY], TRACE_SLOTS);
+	histogram__print(file, "Read calls that waited for a block in flight (late)",
+					 tally->wait_slots[TALLY_LATE], TRACE_SLOTS);
+	histogram__print(file, "Read calls that read from the device (missed)",
+					 tally->wait_slots[TALLY_MISSED], TRACE_SLOTS);
 	histogram__print(file, "Reads of the devices, by all processes", tally->reads.slots,
-					 TALLY_SLOTS);
+					 TRACE_SLOTS);
 }
 
 static void
-print_moments(const struct findings *findings, FILE *file)
+print_timeline(const struct findings *findings, FILE *file)
 {
 	const struct tally *tally = findings->tally;
-	uint32_t	step = (tally->moment_count + MAX_ROWS - 1) / MAX_ROWS;
+	uint32_t	step = (tally->sample_count + MAX_ROWS - 1) / MAX_ROWS;
 
-	if (tally->moment_count == 0)
+	if (tally->sample_count == 0)
 		return;
-	fprintf(file, "\n%8s %18s %10s %8s %8s %10s %9s\n", "second", "redo at", "timely", "late",
+	fprintf(file, "\n%8s %18s %10s %8s %8s %10s %9s\n", "second", "replay LSN", "timely", "late",
 			"missed", "prefetched", "waited s");
-	for (uint32_t i = 0; i < tally->moment_count; i += step)
+	for (uint32_t i = 0; i < tally->sample_count; i += step)
 	{
-		struct tally_moment sum = {0};
+		struct tally_sample sum = {0};
 		char		lsn[32] = "-";
 		char		b[5][24];
 
-		for (uint32_t j = i; j < i + step && j < tally->moment_count; j++)
+		for (uint32_t j = i; j < i + step && j < tally->sample_count; j++)
 		{
-			const struct tally_moment *moment = &tally->moments[j];
+			const struct tally_sample *sample = &tally->samples[j];
 
 			for (int class = 0; class < TALLY_CLASSES; class++)
-				sum.read[class] += moment->read[class];
-			sum.wait_ns += moment->wait_ns;
-			sum.prefetched += moment->prefetched;
-			if (moment->lsn != 0)
-				sum.lsn = moment->lsn;
+				sum.read[class] += sample->read[class];
+			sum.wait_ns += sample->wait_ns;
+			sum.prefetched += sample->prefetched;
+			if (sample->lsn != 0)
+				sum.lsn = sample->lsn;
 		}
 		if (sum.lsn != 0)
 			snprintf(lsn, sizeof(lsn), "%X/%08X", (unsigned) (sum.lsn >> 32), (unsigned) sum.lsn);
-		fprintf(file, "%8.1f %18s %10s %8s %8s %10s %9s\n", seconds(i * tally->moment_ns), lsn,
+		fprintf(file, "%8.1f %18s %10s %8s %8s %10s %9s\n", seconds(i * tally->sample_ns), lsn,
 				number(sum.read[TALLY_TIMELY], 10, b[0]), number(sum.read[TALLY_LATE], 8, b[1]),
 				number(sum.read[TALLY_MISSED], 8, b[2]), number(sum.prefetched, 10, b[3]),
 				time_text(sum.wait_ns, 9, b[4]));
@@ -411,10 +376,9 @@ findings__text(const struct findings *findings, FILE *file)
 	if (!findings->interval)
 	{
 		print_relations(findings, file);
-		print_forks(findings, file);
 		print_rmgrs(findings, file);
 		print_histograms(findings, file);
-		print_moments(findings, file);
+		print_timeline(findings, file);
 	}
 	fputc('\n', file);
 	return fflush(file) != 0 ? -errno : 0;

@@ -1,9 +1,7 @@
 /*
  * histogram.c
- *		Times as a histogram of powers of two, in the form that bcc's tools have
- *		made familiar.
+ *		Times as a histogram of powers of two in the form of bcc's tools.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/histogram.h"
@@ -16,12 +14,12 @@
  * both ends are left out; of nothing, nothing is printed.
  */
 void
-histogram__print(FILE *file, const char *title, const uint64_t *slots, unsigned slot_count)
+histogram__print(FILE *file, const char *title, const __u64 *slots, unsigned slot_count)
 {
 	static const char stars[BAR + 1] = "**************************************";
 	unsigned	first = 0;
 	unsigned	last = 0;
-	uint64_t	most = 0;
+	__u64		most = 0;
 
 	for (unsigned i = 0; i < slot_count; i++)
 	{
@@ -39,12 +37,12 @@ histogram__print(FILE *file, const char *title, const uint64_t *slots, unsigned 
 	fprintf(file, "\n%s\n     nsecs                    : count    distribution\n", title);
 	for (unsigned i = first; i <= last; i++)
 	{
-		uint64_t	from = i == 0 ? 0 : UINT64_C(1) << i;
+		__u64		from = i == 0 ? 0 : 1ULL << i;
 		int			bar = (int) ((double) slots[i] / (double) most * BAR);
 
 		if (slots[i] > 0 && bar == 0)
 			bar = 1;
-		fprintf(file, "%12" PRIu64 " -> %-13" PRIu64 ": %-8" PRIu64 " |%-*.*s|\n", from,
-				(UINT64_C(2) << i) - 1, slots[i], BAR, bar, stars);
+		fprintf(file, "%12llu -> %-13llu: %-8llu |%-*.*s|\n", from,
+				(2ULL << i) - 1, slots[i], BAR, bar, stars);
 	}
 }

@@ -5,10 +5,10 @@
 #ifndef REDOAHEAD_REPORT_HISTOGRAM_H
 #define REDOAHEAD_REPORT_HISTOGRAM_H
 
-#include <stdint.h>
+#include <linux/types.h>
 #include <stdio.h>
 
-void		histogram__print(FILE *file, const char *title, const uint64_t *slots,
+void		histogram__print(FILE *file, const char *title, const __u64 *slots,
 							 unsigned slot_count);
 
 #endif							/* REDOAHEAD_REPORT_HISTOGRAM_H */

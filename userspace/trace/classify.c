@@ -1,45 +1,77 @@
 /*
  * classify.c
- *		From what was seen to what it means for redo: events in, counts out.
+ *		From the events of the BPF programs to the class of each block that redo read.
  *
- * A block that a read call found is timely, unless the call slept: then the
- * block was on its way, and late.  A block that the call had to put into the
- * page cache was missed.  What was prefetched is kept in mind until redo reads
- * it, or it leaves the page cache, or recovery ends.  Why a block was missed
- * is said only as far as it can be told.  Pure: no system calls, no clock.
+ * A block that a read call found in the page cache is timely, unless the call
+ * slept: then the block was in flight, and late.  A block that the call had to
+ * put into the page cache was missed.  A prefetched block is pending until redo
+ * reads it, it is removed from the page cache, or recovery ends.  Where the
+ * cause of a miss is not certain, it is unknown.  Pure: no system calls, no clock.
  */
-#include <string.h>
-
 #include "trace/classify.h"
 
-/* Begin with nothing known. */
+/* block_state.flags */
+#define BLOCK_AHEAD			0x01	/* prefetched, and in the page cache */
+#define BLOCK_EVICTED		0x02	/* prefetched, and evicted before use */
+#define BLOCK_REFERENCED	0x04	/* the server gave the daemon a reference */
+
+/* What identifies a block. */
+struct block_key
+{
+	uint32_t	row;			/* of its fork or SLRU */
+	uint32_t	block;			/* in the fork */
+};
+
+/* A block that redo has not read since it was prefetched or referenced. */
+struct block_state
+{
+	struct block_key key;		/* which one */
+	uint8_t		flags;			/* BLOCK_* */
+	uint8_t		source;			/* enum tally_source: who prefetched it */
+	uint16_t	reserved;		/* 0 */
+};
+
+/* Start without blocks; max_slots bounds the table, a power of two. */
 int
-classify__create(struct classify *classify, struct files *files,
-				 uint32_t block_size, uint64_t max_blocks)
+classify__create(struct classify *classify, struct files *files, uint32_t block_size,
+				 uint64_t max_slots)
 {
 	*classify = (struct classify) {.files = files,.block_size = block_size};
-	return blocks__create(&classify->blocks, max_blocks);
+	return hash__create(&classify->blocks, sizeof(struct block_state),
+						sizeof(struct block_key), max_slots);
 }
 
-/* Forget all. */
+/* Free the table. */
 void
 classify__destroy(struct classify *classify)
 {
-	blocks__destroy(&classify->blocks);
+	hash__destroy(&classify->blocks);
 }
 
-static bool
-is_wal(const struct classify *classify, uint32_t file)
+static struct block_state *
+find_block(struct classify *classify, uint32_t row, uint32_t block)
 {
-	return files__key(classify->files, file)->kind == RELPATH_KIND_WAL;
+	const struct block_key key = {.row = row,.block = block};
+
+	return hash__find(&classify->blocks, &key);
 }
 
-/* A prefetched block is lost unread; was it evicted, that will be a cause. */
+static struct block_state *
+add_block(struct classify *classify, uint32_t row, uint32_t block)
+{
+	const struct block_key key = {.row = row,.block = block};
+	struct block_state *state = hash__add(&classify->blocks, &key);
+
+	if (state == NULL)
+		classify->lost_blocks++;
+	return state;
+}
+
+/* A prefetched block is wasted. */
 static void
 waste(struct classify *classify, struct block_state *state, enum tally_waste how)
 {
-	uint32_t	file = blocks__file_of(state);
-	struct tally_row *row = tally__row(classify->tally, files__row(classify->files, file));
+	struct tally_row *row = tally__row(classify->tally, state->key.row);
 
 	classify->tally->prefetchers[state->source].wasted[how]++;
 	classify->pending[state->source]--;
@@ -54,43 +86,35 @@ waste(struct classify *classify, struct block_state *state, enum tally_waste how
 
 /* Why was a block missed? */
 static enum tally_cause
-cause_of(struct classify *classify, const struct block_state *state, bool read_before)
+cause_of(const struct classify *classify, const struct block_state *state)
 {
 	if (state != NULL && (state->flags & BLOCK_EVICTED))
 		return TALLY_EVICTED;
-	if (classify->engine == CLASSIFY_ENGINE_DOWN)
-		return TALLY_ENGINE_DOWN;
-	if (classify->engine == CLASSIFY_ENGINE_UNKNOWN)
+	if (classify->daemon == CLASSIFY_DAEMON_NONE)
+		return TALLY_NO_DAEMON;
+	if (classify->daemon == CLASSIFY_DAEMON_UNKNOWN)
 		return TALLY_UNKNOWN;
-	if (state != NULL && (state->flags & BLOCK_NAMED))
-	{
-		if (classify->failed == 0)
-			return TALLY_BEYOND_WINDOW;
-		classify->failed--;
-		return TALLY_FAILED;
-	}
-	if (!classify->references_complete)
-		return TALLY_UNKNOWN;
-	return read_before ? TALLY_FILTERED : TALLY_NOT_REFERENCED;
+	if (state != NULL && (state->flags & BLOCK_REFERENCED))
+		return TALLY_NOT_READ;
+	return classify->references_complete ? TALLY_NOT_REFERENCED : TALLY_UNKNOWN;
 }
 
 /* Redo has read one block; returns its class. */
 static enum tally_class
-read_block(struct classify *classify, uint32_t file, uint32_t block, bool missed, bool slept)
+read_block(struct classify *classify, uint32_t row_number, uint32_t block, bool missed, bool slept)
 {
 	struct tally *tally = classify->tally;
-	struct tally_row *row = tally__row(tally, files__row(classify->files, file));
-	struct block_state *state = blocks__find(&classify->blocks, file, block);
-	bool		before = files__was_read(classify->files, file, block);
+	struct tally_row *row = tally__row(tally, row_number);
+	struct block_state *state = find_block(classify, row_number, block);
 	enum tally_class class = missed ? TALLY_MISSED : slept ? TALLY_LATE : TALLY_TIMELY;
 	enum tally_source source = TALLY_CACHED;
 
 	if (missed)
 	{
-		/* It was there, so it must have been evicted, though nobody said so. */
+		/* It was prefetched, so it was evicted, even if that was not reported. */
 		if (state != NULL && (state->flags & BLOCK_AHEAD))
 			waste(classify, state, TALLY_WASTE_EVICTED);
-		tally->missed[cause_of(classify, state, before)]++;
+		tally->missed[cause_of(classify, state)]++;
 	}
 	else if (state != NULL && (state->flags & BLOCK_AHEAD))
 	{
@@ -101,14 +125,14 @@ read_block(struct classify *classify, uint32_t file, uint32_t block, bool missed
 			row->used++;
 	}
 	if (state != NULL)
-		state->flags = 0;
+		hash__remove(&classify->blocks, state);
 	tally->blocks[class][source]++;
 	if (row != NULL)
 		row->read[class]++;
 	return class;
 }
 
-/* The row of what is being redone. */
+/* The row of the resource manager whose record is being redone. */
 static struct tally_row *
 rmgr_row(struct classify *classify, const struct trace_read *event)
 {
@@ -133,29 +157,30 @@ read_wal(struct classify *classify, const struct trace_read *event)
 static void
 handle_read(struct classify *classify, const struct trace_read *event)
 {
-	uint32_t	file = files__of_number(classify->files, event->file);
+	struct files_place place = files__place(classify->files, event->file);
 	uint32_t	blocks = (event->bytes + classify->block_size - 1) / classify->block_size;
 	struct tally *tally = classify->tally;
 	enum tally_class worst = TALLY_TIMELY;
-	struct tally_moment *moment;
+	struct tally_sample *sample;
 	struct tally_row *row;
 
-	if (file == FILES_NONE || (pid_t) event->pid != classify->startup)
+	if (place.row == FILES_NONE || (pid_t) event->pid != classify->startup)
 		return;
-	if (is_wal(classify, file))
+	if (place.row == FILES_WAL)
 	{
 		read_wal(classify, event);
 		return;
 	}
-	moment = tally__moment(tally, event->at_ns != 0 ? event->at_ns : classify->now_ns);
+	sample = tally__sample(tally, event->at_ns != 0 ? event->at_ns : classify->now_ns);
 	for (uint32_t i = 0; i < blocks; i++)
 	{
 		bool		missed = i < TRACE_READ_BLOCKS && (event->missed >> i & 1) != 0;
 		bool		slept = (event->flags & TRACE_READ_SLEPT) != 0 && event->missed == 0;
-		enum tally_class class = read_block(classify, file, event->block + i, missed, slept);
+		enum tally_class class = read_block(classify, place.row,
+											place.first_block + event->block + i, missed, slept);
 
 		rmgr_row(classify, event)->read[class]++;
-		moment->read[class]++;
+		sample->read[class]++;
 		if (class > worst)
 			worst = class;
 	}
@@ -165,32 +190,33 @@ handle_read(struct classify *classify, const struct trace_read *event)
 	if (event->wait_ns != 0)
 		tally->wait_slots[worst][tally__slot(event->wait_ns)]++;
 	rmgr_row(classify, event)->wait_ns += event->wait_ns;
-	moment->wait_ns += event->wait_ns;
-	row = tally__row(tally, files__row(classify->files, file));
+	sample->wait_ns += event->wait_ns;
+	row = tally__row(tally, place.row);
 	if (row != NULL)
 		row->wait_ns += event->wait_ns;
 	if (event->flags & TRACE_READ_RECORD)
-		tally->replay_lsn = moment->lsn = event->lsn;
+		tally->replay_lsn = sample->lsn = event->lsn;
 }
 
-/* Blocks have been put into the page cache ahead of redo. */
+/* Blocks were put into the page cache ahead of redo. */
 static void
 handle_insert(struct classify *classify, const struct trace_pages *event)
 {
-	uint32_t	file = files__of_number(classify->files, event->file);
+	struct files_place place = files__place(classify->files, event->file);
 	struct tally *tally = classify->tally;
 
-	if (file == FILES_NONE || is_wal(classify, file) || event->who >= TALLY_PREFETCHERS)
+	if (place.row >= FILES_WAL || event->who >= TALLY_PREFETCHERS)
 		return;
-	/* Before it was known, other children of the postmaster were followed, too. */
+	/* Before the startup process is known, other processes are followed, too. */
 	if (event->who != TRACE_WHO_DAEMON && (pid_t) event->pid != classify->startup)
 		return;
 	for (uint32_t i = 0; i < event->blocks; i++)
 	{
-		struct block_state *state = blocks__add(&classify->blocks, file, event->block + i);
-		struct tally_row *row = tally__row(tally, files__row(classify->files, file));
+		struct block_state *state = add_block(classify, place.row,
+											  place.first_block + event->block + i);
+		struct tally_row *row = tally__row(tally, place.row);
 
-		/* The other page of a block that is known already. */
+		/* Another page of the same block has been reported already. */
 		if (state == NULL || (state->flags & BLOCK_AHEAD))
 			continue;
 		state->flags = (uint8_t) ((state->flags & ~BLOCK_EVICTED) | BLOCK_AHEAD);
@@ -199,32 +225,35 @@ handle_insert(struct classify *classify, const struct trace_pages *event)
 		classify->pending[event->who]++;
 		if (event->who == TALLY_READAHEAD)
 			continue;
-		tally__moment(tally, classify->now_ns)->prefetched++;
+		tally__sample(tally, classify->now_ns)->prefetched++;
 		if (row != NULL)
 			row->prefetched++;
 	}
 }
 
-/* Blocks have left the page cache. */
+/* Blocks were removed from the page cache. */
 static void
 handle_delete(struct classify *classify, const struct trace_pages *event)
 {
-	uint32_t	file = files__of_number(classify->files, event->file);
+	struct files_place place = files__place(classify->files, event->file);
 
-	if (file == FILES_NONE || is_wal(classify, file))
+	if (place.row >= FILES_WAL)
 		return;
 	for (uint32_t i = 0; i < event->blocks; i++)
 	{
-		struct block_state *state = blocks__find(&classify->blocks, file, event->block + i);
+		struct block_state *state = find_block(classify, place.row,
+											   place.first_block + event->block + i);
 
 		if (state == NULL || !(state->flags & BLOCK_AHEAD))
 			continue;
 		waste(classify, state, event->who == TRACE_WHO_STARTUP ?
 			  TALLY_WASTE_DROPPED : TALLY_WASTE_EVICTED);
+		if (state->flags == 0)
+			hash__remove(&classify->blocks, state);
 	}
 }
 
-/* Something was seen; what is too short or unknown is no event. */
+/* Take an event of the BPF programs; one that is too short or unknown is ignored. */
 void
 classify__event(struct classify *classify, const void *event, size_t size)
 {
@@ -236,7 +265,7 @@ classify__event(struct classify *classify, const void *event, size_t size)
 	{
 		case TRACE_EVENT_FILE:
 			if (size >= sizeof(struct trace_file))
-				(void) files__met(classify->files, event);
+				(void) files__add(classify->files, event);
 			break;
 		case TRACE_EVENT_READ:
 			if (size >= sizeof(struct trace_read))
@@ -253,25 +282,24 @@ classify__event(struct classify *classify, const void *event, size_t size)
 	}
 }
 
-/* The server has asked the daemon for a block. */
+/* The server gave the daemon a reference to a block of a fork or SLRU. */
 void
 classify__reference(struct classify *classify, const struct relpath_key *key, uint32_t block)
 {
-	uint32_t	file = files__of_key(classify->files, key);
-	struct block_state *state;
+	uint32_t	row = files__row(classify->files, key);
+	struct block_state *state = row == FILES_NONE ? NULL : add_block(classify, row, block);
 
-	if (file == FILES_NONE)
-		return;
-	state = blocks__add(&classify->blocks, file, block);
 	if (state != NULL)
-		state->flags |= BLOCK_NAMED;
+		state->flags |= BLOCK_REFERENCED;
 }
 
-/* Recovery is over: what has not been read never will be. */
+/* Recovery is complete: redo will not read what it has not read yet. */
 void
 classify__end(struct classify *classify)
 {
-	for (uint64_t i = 0; i < classify->blocks.slot_count; i++)
-		if (classify->blocks.slots[i].flags & BLOCK_AHEAD)
-			waste(classify, &classify->blocks.slots[i], TALLY_WASTE_UNREAD);
+	struct block_state *state = NULL;
+
+	while ((state = hash__next(&classify->blocks, state)) != NULL)
+		if (state->flags & BLOCK_AHEAD)
+			waste(classify, state, TALLY_WASTE_UNREAD);
 }

@@ -2,9 +2,9 @@
  * disks.c
  *		Finds the whole disks that hold a file system.
  *
- * Follows what sysfs tells of partitions and of devices made of others (md,
- * dm), and of the devices of a btrfs, which has no device number of its own.
- * A file system over the network has no disks, nor has one in memory.
+ * From sysfs: partitions, devices made of others (md, dm), and the devices of a
+ * btrfs, which has no device number of its own.  File systems over the network or
+ * in memory have no disks.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ struct search
 	unsigned	max;			/* room for so many */
 };
 
-static void look_below(struct search *search, const char *directory, int depth);
+static void add_below(struct search *search, const char *directory, int depth);
 
 /* The number in the file "dev" of a device's directory. */
 static int
@@ -52,9 +52,9 @@ read_number(const char *directory, dev_t *device)
 	return n == 2 ? 0 : -1;
 }
 
-/* Look below each device that a directory of sysfs has links to; returns how many. */
+/* Add the disks below each device that a sysfs directory links to; returns how many. */
 static unsigned
-look_at_links(struct search *search, const char *directory, int depth)
+add_links(struct search *search, const char *directory, int depth)
 {
 	struct dirent *entry;
 	unsigned	count = 0;
@@ -70,16 +70,16 @@ look_at_links(struct search *search, const char *directory, int depth)
 		if (entry->d_name[0] == '.' ||
 			snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) >= (int) sizeof(path))
 			continue;
-		look_below(search, path, depth + 1);
+		add_below(search, path, depth + 1);
 		count++;
 	}
 	closedir(links);
 	return count;
 }
 
-/* Note the disks below the device that a directory of sysfs describes. */
+/* Add the disks below the device of a sysfs directory. */
 static void
-look_below(struct search *search, const char *directory, int depth)
+add_below(struct search *search, const char *directory, int depth)
 {
 	char		path[PATH_MAX];
 	char		real[PATH_MAX];
@@ -88,13 +88,13 @@ look_below(struct search *search, const char *directory, int depth)
 	if (depth > MAX_DEPTH || realpath(directory, real) == NULL ||
 		snprintf(path, sizeof(path), "%s/slaves", real) >= (int) sizeof(path))
 		return;
-	if (look_at_links(search, path, depth) > 0)
+	if (add_links(search, path, depth) > 0)
 		return;
 	if (snprintf(path, sizeof(path), "%s/partition", real) < (int) sizeof(path) &&
 		access(path, F_OK) == 0)
 	{
 		*strrchr(real, '/') = '\0';
-		look_below(search, real, depth + 1);
+		add_below(search, real, depth + 1);
 		return;
 	}
 	if (read_number(real, &device) < 0)
@@ -106,7 +106,7 @@ look_below(struct search *search, const char *directory, int depth)
 		search->found[search->count++] = device;
 }
 
-/* The number of the mount that a directory is on, -1 if it is not told. */
+/* The number of the mount that a directory is on, -1 if it is not known. */
 static int
 mount_of(int dirfd)
 {
@@ -124,9 +124,9 @@ mount_of(int dirfd)
 	return mount;
 }
 
-/* Note the disks of the btrfs that a directory is on. */
+/* Add the disks of the btrfs that a directory is on. */
 static void
-look_at_btrfs(struct search *search, int dirfd)
+add_btrfs(struct search *search, int dirfd)
 {
 	int			mount = mount_of(dirfd);
 	struct dirent *entry;
@@ -155,7 +155,7 @@ look_at_btrfs(struct search *search, int dirfd)
 					 source) >= (int) sizeof(path) || access(path, F_OK) != 0)
 			continue;
 		*strrchr(path, '/') = '\0';
-		look_at_links(search, path, 0);
+		add_links(search, path, 0);
 	}
 	if (systems != NULL)
 		closedir(systems);
@@ -172,11 +172,11 @@ disks__below(int dirfd, dev_t *found, unsigned max)
 	if (fstat(dirfd, &st) < 0)
 		return 0;
 	if (major(st.st_dev) == 0)
-		look_at_btrfs(&search, dirfd);
+		add_btrfs(&search, dirfd);
 	else
 	{
 		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
-		look_below(&search, path, 0);
+		add_below(&search, path, 0);
 	}
 	return search.count;
 }

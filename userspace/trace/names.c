@@ -2,10 +2,9 @@
  * names.c
  *		Names of relations, from the catalogs of a server that answers.
  *
- * Asks with the psql that lies beside the server's program, as the owner of the cluster,
- * one query in each database that has rows.  A server that recovers and takes no
- * connections is not asked.  All of it takes a few seconds at most; who has to know
- * more than that gets paths.
+ * Runs the psql beside the server's program, as the owner of the cluster, with one
+ * query in each database that has rows.  A server that takes no connections is not
+ * queried.  All of it is bounded by a few seconds; without names, paths are reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,15 +26,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-/* How long all may take, us; a look at whether the server is ready, ms. */
+/* How long all may take, us; time between two checks whether the server is ready, ms. */
 #define MAX_US			5000000
-#define READY_LOOK_MS	20
+#define READY_CHECK_MS	20
 
 /* What a session may take for a query, and to get a lock: redo may have to wait for it. */
 #define SESSION_OPTIONS	"-c statement_timeout=2s -c lock_timeout=200ms -c search_path=public"
-
-/* Most that is read of an answer, bytes. */
-#define MAX_ANSWER		(64 * 1024 * 1024)
 
 /* A database that has rows. */
 struct database
@@ -46,7 +44,7 @@ struct search
 {
 	const struct cluster *cluster;	/* whose relations */
 	struct processes_server server; /* where it listens */
-	struct findings_row *rows;	/* what is to be named */
+	struct findings_row *rows;	/* rows without names */
 	uint32_t	count;			/* how many */
 	uint64_t	end_us;			/* when to give up, us */
 	int			stop_fd;		/* readable: give up */
@@ -54,7 +52,7 @@ struct search
 	char		text[256];		/* room for that */
 };
 
-/* Is there still time, after waiting for so long, or for a descriptor? */
+/* Wait for a time or a descriptor; false if time is up or the descriptor is not readable. */
 static bool
 wait_ms(const struct search *search, int fd, int ms)
 {
@@ -76,7 +74,7 @@ is_ready(struct search *search, bool wait)
 	do
 		if (processes__server(search->cluster, &search->server) == 0 && search->server.ready)
 			return true;
-	while (wait && wait_ms(search, -1, READY_LOOK_MS));
+	while (wait && wait_ms(search, -1, READY_CHECK_MS));
 	return false;
 }
 
@@ -96,9 +94,9 @@ quote(const char *value, char *quoted)
 	memcpy(to, "'", 2);
 }
 
-/* In the child: become psql. */
+/* In the child: become psql, with these files as input, output and error. */
 static _Noreturn void
-become_psql(const struct search *search, const char *database, int input, int output, int error)
+become_psql(const struct search *search, const char *database, const int files[3])
 {
 	static char encoding[] = "PGCLIENTENCODING=UTF8";
 	char	   *environment[] = {encoding, NULL};
@@ -109,15 +107,15 @@ become_psql(const struct search *search, const char *database, int input, int ou
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* What ends the trace on a terminal shall not end this. */
+	/* A signal from the terminal ends the trace, not this. */
 	setsid();
 	quote(database, quoted);
 	quote(search->server.socket_directory, directory);
 	snprintf(where, sizeof(where), "host=%s port=%d dbname=%s connect_timeout=2 "
 			 "application_name=redoahead options='" SESSION_OPTIONS "'",
 			 directory, search->server.port, quoted);
-	if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
-		dup2(error, STDERR_FILENO) >= 0 && chdir("/") == 0 &&
+	if (dup2(files[0], STDIN_FILENO) >= 0 && dup2(files[1], STDOUT_FILENO) >= 0 &&
+		dup2(files[2], STDERR_FILENO) >= 0 && chdir("/") == 0 &&
 		cluster__become_owner(search->cluster) == 0)
 		execle(search->server.psql, search->server.psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1",
 			   "-d", where, (char *) NULL, environment);
@@ -125,97 +123,79 @@ become_psql(const struct search *search, const char *database, int input, int ou
 	_exit(127);
 }
 
-/* Read an answer to its end; NULL if that does not come. */
-static char *
-read_answer(const struct search *search, int fd, size_t *length)
+/* Run psql on a query; false, with the reason, if it fails or takes too long. */
+static bool
+run_psql(struct search *search, const char *database, const int files[3])
 {
-	size_t		size = 65536;
-	char	   *answer = malloc(size);
+	pid_t		child = fork();
+	int			status = -1;
+	int			pidfd;
+	bool		in_time;
+	ssize_t		n;
 
-	*length = 0;
-	while (answer != NULL && wait_ms(search, fd, INT_MAX))
-	{
-		ssize_t		n = read(fd, answer + *length, size - *length - 1);
-
-		if (n <= 0)
-		{
-			answer[*length] = '\0';
-			return answer;
-		}
-		*length += (size_t) n;
-		if (size - *length < 4096)
-		{
-			char	   *grown = size < MAX_ANSWER ? realloc(answer, size * 2) : NULL;
-
-			if (grown == NULL)
-				break;
-			answer = grown;
-			size *= 2;
-		}
-	}
-	free(answer);
-	return NULL;
-}
-
-/* Why psql failed: the first line that it says. */
-static void
-note_reason(struct search *search, int error)
-{
-	ssize_t		n = pread(error, search->text, sizeof(search->text) - 1, 0);
-
+	if (child == 0)
+		become_psql(search, database, files);
+	if (child < 0)
+		return false;
+	pidfd = (int) syscall(SYS_pidfd_open, child, 0);
+	in_time = pidfd >= 0 && wait_ms(search, pidfd, INT_MAX);
+	if (!in_time)
+		kill(child, SIGKILL);
+	(void) waitpid(child, &status, 0);
+	if (pidfd >= 0)
+		close(pidfd);
+	if (in_time && status == 0)
+		return true;
+	search->reason = "the server does not answer in time";
+	if (!in_time)
+		return false;
+	n = pread(files[2], search->text, sizeof(search->text) - 1, 0);
 	search->text[n < 0 ? 0 : n] = '\0';
 	search->text[strcspn(search->text, "\n")] = '\0';
 	search->reason = search->text[0] != '\0' ? search->text : "psql failed";
+	return false;
 }
 
-/*
- * Ask in one database.  The answer's rows end with a zero byte each, it with two; NULL
- * if there is none, and the reason is noted.
- */
+/* The content of a file; NULL if there is no memory. */
 static char *
-ask(struct search *search, const char *database, const char *query, size_t *length)
+read_all(int fd, size_t *length)
 {
-	int			input = memfd_create("redoahead-query", MFD_CLOEXEC);
-	int			error = memfd_create("redoahead-error", MFD_CLOEXEC);
-	int			pipes[2] = {-1, -1};
+	struct stat st;
+	char	   *text = fstat(fd, &st) == 0 ? malloc((size_t) st.st_size + 1) : NULL;
+	ssize_t		n = text == NULL ? -1 : pread(fd, text, (size_t) st.st_size, 0);
+
+	if (n < 0)
+	{
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	*length = (size_t) n;
+	return text;
+}
+
+/* Query a database.  Each row of the answer ends with a zero byte; NULL, with the reason. */
+static char *
+query_database(struct search *search, const char *database, const char *query, size_t *length)
+{
+	int			files[3] = {-1, -1, -1};
 	char	   *answer = NULL;
-	int			status = -1;
-	pid_t		child = -1;
 
 	search->reason = "there is no memory or descriptor left";
-	if (input >= 0 && error >= 0 && pipe2(pipes, O_CLOEXEC) == 0 &&
-		write(input, query, strlen(query)) == (ssize_t) strlen(query) &&
-		lseek(input, 0, SEEK_SET) == 0)
-		child = fork();
-	if (child == 0)
-		become_psql(search, database, input, pipes[1], error);
-	if (pipes[1] >= 0)
-		close(pipes[1]);
-	if (child > 0)
-	{
-		answer = read_answer(search, pipes[0], length);
-		if (answer == NULL)
-			kill(child, SIGKILL);
-		(void) waitpid(child, &status, 0);
-		if (answer == NULL)
-			search->reason = "the server does not answer in time";
-		else if (status != 0)
-		{
-			note_reason(search, error);
-			free(answer);
-			answer = NULL;
-		}
-	}
-	if (pipes[0] >= 0)
-		close(pipes[0]);
-	if (input >= 0)
-		close(input);
-	if (error >= 0)
-		close(error);
+	for (int i = 0; i < 3; i++)
+		files[i] = memfd_create("redoahead-psql", MFD_CLOEXEC);
+	if (files[0] >= 0 && files[1] >= 0 && files[2] >= 0 &&
+		write(files[0], query, strlen(query)) == (ssize_t) strlen(query) &&
+		lseek(files[0], 0, SEEK_SET) == 0 &&
+		run_psql(search, database, files))
+		answer = read_all(files[1], length);
+	for (int i = 0; i < 3; i++)
+		if (files[i] >= 0)
+			close(files[i]);
 	return answer;
 }
 
-/* Is a row one of this database that may have a name? */
+/* Is a row of this database, and may it have a name? */
 static bool
 is_of(const struct findings_row *row, uint32_t database)
 {
@@ -280,7 +260,7 @@ name_in(struct search *search, const struct database *database)
 {
 	char	   *query = make_query(search, database->oid);
 	size_t		length = 0;
-	char	   *answer = query == NULL ? NULL : ask(search, database->name, query, &length);
+	char	   *answer = query == NULL ? NULL : query_database(search, database->name, query, &length);
 
 	free(query);
 	if (answer == NULL)
@@ -299,14 +279,14 @@ name_in(struct search *search, const struct database *database)
 	return true;
 }
 
-/* Name the relations of all databases that a list, as psql gave it, has. */
+/* Name the relations of all databases in a list from psql. */
 static void
 name_in_all(struct search *search, const char *list, size_t length)
 {
 	struct database database = {.name = "postgres"};
 
 	if (has_rows(search, 0) && !name_in(search, &database))
-		log_debug("shared relations stay without names: %s", search->reason);
+		log_debug("shared relations are shown by their paths: %s", search->reason);
 	for (const char *line = list; line < list + length; line += strlen(line) + 1)
 	{
 		char	   *name;
@@ -322,10 +302,7 @@ name_in_all(struct search *search, const char *list, size_t length)
 	}
 }
 
-/*
- * Give rows the names that the catalogs have for them; wait for a server that is about to
- * take connections, if told to.
- */
+/* Give rows their names from the catalogs; wait: for a server that will take connections. */
 void
 names__find(const struct cluster *cluster, struct findings_row *rows, uint32_t count, bool wait,
 			int stop_fd)
@@ -339,8 +316,8 @@ names__find(const struct cluster *cluster, struct findings_row *rows, uint32_t c
 	char	   *list = NULL;
 
 	if (is_ready(&search, wait))
-		list = ask(&search, "postgres", "SELECT oid, datname FROM pg_database WHERE datallowconn",
-				   &length);
+		list = query_database(&search, "postgres",
+							  "SELECT oid, datname FROM pg_database WHERE datallowconn", &length);
 	if (list != NULL)
 		name_in_all(&search, list, length);
 	else

@@ -1,12 +1,11 @@
 /*
  * references.c
- *		What the server asks the daemon for, read along.
+ *		The references that the server gives the daemon.
  *
- * The ring between the two is memory without a name; the daemon's descriptor
- * of it leads there, for those who may look.  It is mapped for reading only,
- * so neither side can notice.  What they write is not trusted.  References
- * that were taken by the daemon stay where they are until the ring has come
- * round, so nothing is lost as long as this is called more often than that.
+ * The ring between the two is memory without a name, found by way of the
+ * daemon's descriptors in /proc.  It is mapped for reading only, and what it
+ * holds is not trusted.  A reference that the daemon has taken stays in its slot
+ * until the ring wraps around; those overwritten before that are counted.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,15 +18,15 @@
 
 #include "trace/references.h"
 
-/* What /proc says of the descriptor. */
+/* What the link in /proc of its descriptor begins with. */
 #define RING_LINK	"/memfd:redoahead"
 
-/* Seals without which the memory could go away below us. */
+/* Seals without which the mapping could become invalid. */
 #define REQUIRED_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW)
 
-/* Is this the header of a ring that we know how to read? */
+/* Is this the header of a valid ring of our version? */
 static bool
-is_sound(const struct redoahead_ring *ring, uint64_t bytes)
+is_valid(const struct redoahead_ring *ring, uint64_t bytes)
 {
 	uint64_t	capacity = ring->capacity;
 
@@ -45,7 +44,7 @@ head_of(const struct references *references)
 	return __atomic_load_n(&references->ring->head, __ATOMIC_ACQUIRE);
 }
 
-/* Read a ring along from now on, and what it still holds of the past. */
+/* Map a ring, to read it from the oldest reference that it holds. */
 static int
 open_ring(struct references *references, int fd, const struct stat *st)
 {
@@ -67,9 +66,9 @@ open_ring(struct references *references, int fd, const struct stat *st)
 		.inode = st->st_ino,
 		.lost = lost,
 	};
-	/* Those who share it may change it at any time. */
+	/* The others may change it at any time. */
 	memcpy(&header, memory, sizeof(header));
-	if (!is_sound(&header, references->bytes))
+	if (!is_valid(&header, references->bytes))
 	{
 		references__close(references);
 		return -EPROTO;
@@ -77,7 +76,6 @@ open_ring(struct references *references, int fd, const struct stat *st)
 	references->capacity = header.capacity;
 	references->slots = (const struct redoahead_ref *)
 		((const char *) memory + header.refs_offset);
-	references->failed = header.blocks_failed;
 	head = head_of(references);
 	if (head > references->capacity)
 	{
@@ -87,9 +85,9 @@ open_ring(struct references *references, int fd, const struct stat *st)
 	return 0;
 }
 
-/* Look for the ring among the descriptors of a daemon; 1: found, 0: has none. */
+/* Find the ring among the descriptors of a daemon; 1: found, 0: it has none. */
 static int
-look_at(struct references *references, pid_t daemon)
+find_ring(struct references *references, pid_t daemon)
 {
 	struct dirent *entry;
 	char		path[64];
@@ -124,27 +122,27 @@ look_at(struct references *references, pid_t daemon)
 }
 
 /*
- * Look whether one of these daemons is attached to a server.  1: it is, and
- * what it is asked for is read along; 0: none is; -errno: that cannot be told.
+ * Find the ring of the daemon that is connected to a server.  1: its references are
+ * read from now on; 0: none is connected; -errno: not known.
  */
 int
-references__look(struct references *references, const pid_t *daemons, unsigned count)
+references__find(struct references *references, const pid_t *daemons, unsigned count)
 {
 	int			result = 0;
 
 	for (unsigned i = 0; i < count && result == 0; i++)
-		result = look_at(references, daemons[i]);
+		result = find_ring(references, daemons[i]);
 	if (result <= 0)
 		references__close(references);
 	return result;
 }
 
 /*
- * Tell the handler of all new references.  Are those of the record that is
- * being redone, and of all that follow, known?
+ * Pass all new references to the handler.  Are those of the record being redone, and
+ * of all later ones, complete?
  */
 bool
-references__take(struct references *references, references_handler handler, void *context)
+references__consume(struct references *references, references_handler handler, void *context)
 {
 	uint64_t	head;
 
@@ -162,7 +160,7 @@ references__take(struct references *references, references_handler handler, void
 		struct redoahead_ref ref =
 			references->slots[references->next & (references->capacity - 1)];
 
-		/* The copy counts only if its slot was not written to meanwhile. */
+		/* The copy is valid only if its slot was not overwritten meanwhile. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (head_of(references) - references->next > references->capacity - 1)
 		{
@@ -172,7 +170,7 @@ references__take(struct references *references, references_handler handler, void
 		}
 		if (references->overrun)
 		{
-			/* Of the first record that is told of, some may be missing. */
+			/* Some of the first record's references may be lost. */
 			references->known_lsn = ref.lsn + 1;
 			references->overrun = false;
 		}
@@ -181,7 +179,7 @@ references__take(struct references *references, references_handler handler, void
 	return !references->overrun && references__replay_lsn(references) >= references->known_lsn;
 }
 
-/* Where redo is. */
+/* The record being replayed. */
 uint64_t
 references__replay_lsn(const struct references *references)
 {
@@ -189,19 +187,7 @@ references__replay_lsn(const struct references *references)
 		__atomic_load_n(&references->ring->replay_lsn, __ATOMIC_RELAXED);
 }
 
-/* How many blocks the daemon could not read since the last call, or the ring was found. */
-uint64_t
-references__take_failed(struct references *references)
-{
-	uint64_t	before = references->failed;
-
-	if (references->ring == NULL)
-		return 0;
-	references->failed = __atomic_load_n(&references->ring->blocks_failed, __ATOMIC_RELAXED);
-	return references->failed > before ? references->failed - before : 0;
-}
-
-/* Let go of the ring. */
+/* Unmap the ring. */
 void
 references__close(struct references *references)
 {

@@ -2,9 +2,8 @@
  * symbol.c
  *		Finds where a global variable is in the memory of a running program.
  *
- * Looks at the dynamic symbols of the program's file, which stripped programs
- * have too, and at where the kernel has put the file.  Reads no memory of the
- * process.
+ * From the dynamic symbols of the program's file, which stripped programs have
+ * too, and the address that the file is mapped at.  Reads no memory of the process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +52,7 @@ find_in_file(Elf *elf, const char *name, uint64_t *value)
 	return -ENOENT;
 }
 
-/* The address at which the file expects its beginning. */
+/* The address that the file is linked for. */
 static int
 find_base(Elf *elf, uint64_t *base)
 {
@@ -72,7 +71,7 @@ find_base(Elf *elf, uint64_t *base)
 	return -EINVAL;
 }
 
-/* The address at which a process has the beginning of a file. */
+/* The address that a process has mapped the start of a file at. */
 static int
 find_mapping(pid_t pid, const struct stat *file, uint64_t *start)
 {

@@ -1,8 +1,8 @@
 /*
  * tally.c
- *		What became of the blocks that redo read: sums, names, the time line.
+ *		What became of the blocks that redo read: sums, names, the timeline.
  *
- * Knows neither where the numbers come from nor how they are shown.
+ * Does not know where the counts come from, nor how they are shown.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ tally__begin(struct tally *tally, uint64_t begin_ns)
 	tally->rows = rows;
 	tally->row_count = row_count;
 	tally->begin_ns = begin_ns;
-	tally->moment_ns = TALLY_FIRST_WIDTH;
+	tally->sample_ns = TALLY_FIRST_SAMPLE;
 }
 
 /* Free the rows. */
@@ -55,7 +55,7 @@ tally__row(struct tally *tally, uint32_t row)
 }
 
 static void
-add_moment(struct tally_moment *sum, const struct tally_moment *part)
+add_sample(struct tally_sample *sum, const struct tally_sample *part)
 {
 	for (int class = 0; class < TALLY_CLASSES; class++)
 		sum->read[class] += part->read[class];
@@ -65,36 +65,36 @@ add_moment(struct tally_moment *sum, const struct tally_moment *part)
 		sum->lsn = part->lsn;
 }
 
-/* Make one moment of two. */
+/* Make one sample of each two. */
 static void
 fold(struct tally *tally)
 {
-	for (uint32_t i = 0; i < TALLY_MOMENTS; i += 2)
+	for (uint32_t i = 0; i < TALLY_SAMPLES; i += 2)
 	{
-		struct tally_moment both = tally->moments[i];
+		struct tally_sample both = tally->samples[i];
 
-		add_moment(&both, &tally->moments[i + 1]);
-		tally->moments[i / 2] = both;
+		add_sample(&both, &tally->samples[i + 1]);
+		tally->samples[i / 2] = both;
 	}
-	memset(&tally->moments[TALLY_MOMENTS / 2], 0,
-		   TALLY_MOMENTS / 2 * sizeof(tally->moments[0]));
-	tally->moment_count = (tally->moment_count + 1) / 2;
-	tally->moment_ns *= 2;
+	memset(&tally->samples[TALLY_SAMPLES / 2], 0,
+		   TALLY_SAMPLES / 2 * sizeof(tally->samples[0]));
+	tally->sample_count = (tally->sample_count + 1) / 2;
+	tally->sample_ns *= 2;
 }
 
-/* The moment that a time belongs to. */
-struct tally_moment *
-tally__moment(struct tally *tally, uint64_t at_ns)
+/* The sample that a time belongs to. */
+struct tally_sample *
+tally__sample(struct tally *tally, uint64_t at_ns)
 {
 	uint64_t	since = at_ns > tally->begin_ns ? at_ns - tally->begin_ns : 0;
-	uint32_t	moment;
+	uint32_t	sample;
 
-	while (since / tally->moment_ns >= TALLY_MOMENTS)
+	while (since / tally->sample_ns >= TALLY_SAMPLES)
 		fold(tally);
-	moment = (uint32_t) (since / tally->moment_ns);
-	if (moment >= tally->moment_count)
-		tally->moment_count = moment + 1;
-	return &tally->moments[moment];
+	sample = (uint32_t) (since / tally->sample_ns);
+	if (sample >= tally->sample_count)
+		tally->sample_count = sample + 1;
+	return &tally->samples[sample];
 }
 
 /* The slot of a histogram that a time belongs to. */
@@ -103,12 +103,12 @@ tally__slot(uint64_t ns)
 {
 	unsigned	slot = ns == 0 ? 0 : 63 - (unsigned) __builtin_clzll(ns);
 
-	return slot < TALLY_SLOTS ? slot : TALLY_SLOTS - 1;
+	return slot < TRACE_SLOTS ? slot : TRACE_SLOTS - 1;
 }
 
 /* Add one row to another. */
-void
-tally__add_row(struct tally_row *sum, const struct tally_row *part)
+static void
+add_row(struct tally_row *sum, const struct tally_row *part)
 {
 	uint64_t   *to = (uint64_t *) sum;
 	const uint64_t *from = (const uint64_t *) part;
@@ -119,7 +119,7 @@ tally__add_row(struct tally_row *sum, const struct tally_row *part)
 		to[i] += from[i];
 }
 
-/* Add what was counted in an interval; the time line is the sum's own. */
+/* Add what was counted in an interval; the sum has a timeline of its own. */
 int
 tally__merge(struct tally *sum, const struct tally *part)
 {
@@ -136,10 +136,10 @@ tally__merge(struct tally *sum, const struct tally *part)
 
 		if (row == NULL)
 			return -ENOMEM;
-		tally__add_row(row, &part->rows[i]);
+		add_row(row, &part->rows[i]);
 	}
-	for (uint32_t i = 0; i < part->moment_count; i++)
-		add_moment(tally__moment(sum, part->begin_ns + i * part->moment_ns), &part->moments[i]);
+	for (uint32_t i = 0; i < part->sample_count; i++)
+		add_sample(tally__sample(sum, part->begin_ns + i * part->sample_ns), &part->samples[i]);
 	if (part->replay_lsn != 0)
 		sum->replay_lsn = part->replay_lsn;
 	return 0;
@@ -156,6 +156,14 @@ tally__read(const struct tally *tally, enum tally_class class)
 	return sum;
 }
 
+/* Blocks of all classes. */
+uint64_t
+tally__read_all(const struct tally *tally)
+{
+	return tally__read(tally, TALLY_TIMELY) + tally__read(tally, TALLY_LATE) +
+		tally__read(tally, TALLY_MISSED);
+}
+
 /* Blocks that redo read, in a row. */
 uint64_t
 tally__row_read(const struct tally_row *row)
@@ -163,14 +171,14 @@ tally__row_read(const struct tally_row *row)
 	return row->read[TALLY_TIMELY] + row->read[TALLY_LATE] + row->read[TALLY_MISSED];
 }
 
-/* How much there is to tell of a row; 0: nothing. */
-uint64_t
-tally__row_work(const struct tally_row *row)
+/* Has a row nothing to report? */
+bool
+tally__row_is_empty(const struct tally_row *row)
 {
-	return tally__row_read(row) + row->prefetched + row->wasted;
+	return tally__row_read(row) + row->prefetched + row->wasted == 0;
 }
 
-/* Blocks that a prefetcher brought for nothing. */
+/* Blocks that were prefetched and not used. */
 uint64_t
 tally__wasted(const struct tally_prefetcher *prefetcher)
 {
@@ -178,7 +186,7 @@ tally__wasted(const struct tally_prefetcher *prefetcher)
 		prefetcher->wasted[TALLY_WASTE_UNREAD];
 }
 
-/* What the daemon and the server prefetched; the kernel's readahead is no prefetcher of ours. */
+/* What the daemon and the server prefetched together, without the kernel's readahead. */
 struct tally_prefetcher
 tally__prefetched(const struct tally *tally)
 {
@@ -225,11 +233,9 @@ tally__cause_name(enum tally_cause cause)
 {
 	static const char *const names[TALLY_CAUSES] = {
 		[TALLY_EVICTED] = "evicted",
-		[TALLY_BEYOND_WINDOW] = "beyond_window",
-		[TALLY_FAILED] = "failed",
+		[TALLY_NOT_READ] = "not_read",
 		[TALLY_NOT_REFERENCED] = "not_referenced",
-		[TALLY_FILTERED] = "filtered",
-		[TALLY_ENGINE_DOWN] = "engine_down",
+		[TALLY_NO_DAEMON] = "no_daemon",
 		[TALLY_UNKNOWN] = "unknown",
 	};
 

@@ -1,9 +1,9 @@
 /*
  * tracer.c
- *		Follows a recovery to its end, and has it reported.
+ *		Traces one recovery, from waiting for it to the report.
  *
- * Events are fetched twenty times a second.  The recovery is only looked
- * at: no process is stopped, signalled or asked anything.
+ * Events are consumed twenty times a second.  Recovery is only observed: no
+ * process is stopped, signalled or asked anything.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,26 +11,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cluster/processes.h"
-#include "trace/tracer_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/processes.h"
+#include "trace/disks.h"
+#include "trace/symbol.h"
+#include "trace/tracer_internal.h"
 
-/* Time between two fetches of events, ms. */
-#define FETCH_MS		50
+/* Time between two consumptions of events, ms. */
+#define CONSUME_MS		50
 
-/* Most blocks that are kept in mind: 16 bytes each. */
-#define MAX_BLOCKS		(8 * 1024 * 1024)
+/* Slots of the table of blocks, at most: 13 bytes each. */
+#define MAX_SLOTS		(8 * 1024 * 1024)
 
-/* ---------- what is told ---------- */
+/* ---------- events ---------- */
 
 static void
 handle_event(void *context, const void *event, size_t size)
 {
 	struct tracer *tracer = context;
 
-	/* Numbers of files stay valid; all else is over. */
-	if (tracer->waiting && *(const uint8_t *) event != TRACE_EVENT_FILE)
+	/* Numbers of files stay valid. */
+	if (tracer->discarding && *(const uint8_t *) event != TRACE_EVENT_FILE)
 		return;
 	classify__event(&tracer->classify, event, size);
 }
@@ -44,54 +46,59 @@ handle_reference(void *context, const struct redoahead_ref *ref)
 	uint32_t	block;
 
 	if (relpath__resolve(ref, &tracer->layout, &key, &block, &reason) == 0)
-		classify__reference(&tracer->classify, &key, block);
+		classify__reference(&tracer->classify, &key, ref->block);
 }
 
-/* Fetch all that has been seen. */
+/* Consume all events and references. */
 static void
-fetch(struct tracer *tracer)
+consume(struct tracer *tracer)
 {
 	/* References first: they precede the reads that they are for. */
 	tracer->classify.references_complete =
-		references__take(&tracer->references, handle_reference, tracer);
+		references__consume(&tracer->references, handle_reference, tracer);
 	tracer->classify.now_ns = clock__now_us() * 1000;
-	tracer->classify.failed += references__take_failed(&tracer->references);
 	probe__consume(tracer->probe);
 	if (references__replay_lsn(&tracer->references) > tracer->now.replay_lsn)
 		tracer->now.replay_lsn = references__replay_lsn(&tracer->references);
 }
 
-/* ---------- following ---------- */
+/* ---------- one recovery ---------- */
 
 /* Follow the startup process that was found. */
 static int
 begin(struct tracer *tracer)
 {
+	uint64_t	error_context = 0;
 	uint64_t	age_us = UINT64_MAX;
+	int			err;
 
 	tracer->startup_fd = (int) syscall(SYS_pidfd_open, tracer->startup, 0);
 	if (tracer->startup_fd < 0)
 		return -errno;
 	tracer->begin_us = tracer->interval_begin_us = clock__now_us();
 	(void) processes__age_us(tracer->startup, &age_us);
-	/* The kernel makes processes older than they are, by up to 10 ms. */
-	tracer->from_start = age_us <= tracer->begin_us - tracer->attached_us;
-	probe__follow(tracer->probe, tracer->startup);
-	/* What came before it was noticed was seen, too. */
+	/* The kernel's age of a process is up to 10 ms too high. */
+	tracer->from_start = age_us <= tracer->begin_us - tracer->awaited_us;
+	err = symbol__find(tracer->startup, "error_context_stack", &error_context);
+	if (err < 0)
+		log_info("resource managers are not known: the memory of process %d cannot be read: %s",
+				 (int) tracer->startup, strerror(-err));
+	tracer->records_followed = err == 0;
+	probe__follow(tracer->probe, tracer->startup, error_context);
+	/* What the devices did since the server was awaited belongs to it, else not. */
 	if (!tracer->from_start)
 		probe__devices(tracer->probe, &tracer->devices);
 	tracer->classify.startup = tracer->startup;
 	tracer->classify.tally = &tracer->now;
 	tally__begin(&tracer->now, tracer->begin_us * 1000);
 	tally__begin(&tracer->total, tracer->begin_us * 1000);
-	log_info("tracing the startup process (PID %d)%s: reads by %s, page cache by %s, devices by %s",
-			 (int) tracer->startup, tracer->from_start ? "" : " in the middle of its work",
-			 probe__way(tracer->probe, ATTACH_CALLS), probe__way(tracer->probe, ATTACH_INSERTIONS),
-			 probe__way(tracer->probe, ATTACH_DEVICE));
+	log_info("tracing the startup process (PID %d)%s, attached by %s", (int) tracer->startup,
+			 tracer->from_start ? "" : " in the middle of its work",
+			 probe__method(tracer->probe));
 	return 0;
 }
 
-/* How did it end? */
+/* How did the recovery end? */
 static enum findings_outcome
 outcome_of(struct tracer *tracer, bool ended)
 {
@@ -100,14 +107,14 @@ outcome_of(struct tracer *tracer, bool ended)
 	if (controlfile__read(&tracer->control, tracer->config->cluster) == 0 &&
 		tracer->control.state == CONTROLFILE_IN_PRODUCTION)
 		return FINDINGS_COMPLETED;
-	log_warning("the startup process (PID %d) has gone before recovery was complete; "
+	log_warning("the startup process (PID %d) ended before recovery was complete; "
 				"see the server's log", (int) tracer->startup);
 	return FINDINGS_INTERRUPTED;
 }
 
 /*
- * Follow the startup process until it ends, or we are to stop.  -EAGAIN if it had
- * gone before that.
+ * Follow the startup process until it ends or the trace is stopped, and report.
+ * -EAGAIN if it had ended before.
  */
 static int
 follow(struct tracer *tracer)
@@ -120,19 +127,19 @@ follow(struct tracer *tracer)
 	err = begin(tracer);
 	if (err == -ESRCH)
 	{
-		log_warning("the startup process (PID %d) had gone before it could be followed; "
+		log_warning("the startup process (PID %d) ended before it could be followed; "
 					"waiting for the next recovery", (int) tracer->startup);
 		return -EAGAIN;
 	}
 	if (err < 0)
-		log_error("the startup process (PID %d) cannot be followed: %s; run as root, on Linux "
-				  "5.15 or later", (int) tracer->startup, strerror(-err));
+		log_error("the startup process (PID %d) cannot be followed: %s; run as root",
+				  (int) tracer->startup, strerror(-err));
 	while (err == 0 && !ended && !tracer->stop &&
-		   (config->count == 0 || tracer->reports < config->count))
+		   (config->count == 0 || tracer->intervals < config->count))
 	{
-		ended = tracer__wait_ms(tracer, FETCH_MS);
-		tracer__look_for_daemons(tracer, clock__now_us());
-		fetch(tracer);
+		ended = tracer__wait_ms(tracer, CONSUME_MS);
+		tracer__find_daemons(tracer, clock__now_us());
+		consume(tracer);
 		if (config->interval_us > 0 &&
 			clock__now_us() - tracer->interval_begin_us >= config->interval_us)
 			err = tracer__end_interval(tracer, true);
@@ -141,50 +148,61 @@ follow(struct tracer *tracer)
 		return err;
 
 	probe__detach(tracer->probe);
-	fetch(tracer);
+	consume(tracer);
 	outcome = outcome_of(tracer, ended);
 	if (outcome == FINDINGS_COMPLETED)
 		classify__end(&tracer->classify);
 	err = tracer__end_interval(tracer, false);
 	return err < 0 ? err : tracer__report(tracer, &tracer->total, false, outcome,
-								  clock__now_us() - tracer->begin_us);
+										  clock__now_us() - tracer->begin_us);
 }
 
-/* Learn about the cluster, and load all that will be needed. */
+/* ---------- the trace ---------- */
+
+/* Read the cluster's parameters, and attach the BPF programs. */
 static int
 prepare(struct tracer *tracer)
 {
 	const struct trace_config *config = tracer->config;
+	struct controlfile *control = &tracer->control;
+	struct probe_settings settings;
+	dev_t		disks[TRACE_DISKS];
 	int			err;
 
-	err = controlfile__read(&tracer->control, config->cluster);
+	err = controlfile__read(control, config->cluster);
 	if (err < 0)
 	{
-		log_error("global/pg_control of \"%s\" cannot be understood: %s; give the directory of a "
-				  "sound cluster with -D", config->cluster->path,
-				  err == -EINVAL ? "its sizes are not where they should be" : strerror(-err));
+		log_error("invalid global/pg_control in \"%s\": %s; give the directory of an intact "
+				  "cluster with -D", config->cluster->path, strerror(-err));
 		return err;
 	}
 	tracer->layout = (struct relpath_layout) {
-		.block_size = tracer->control.block_size,
-		.segment_blocks = tracer->control.segment_blocks,
-		.wal_segment_bytes = tracer->control.wal_segment_bytes,
+		.block_size = control->block_size,
+		.segment_blocks = control->segment_blocks,
+		.wal_segment_bytes = control->wal_segment_bytes,
 	};
-	err = files__create(&tracer->files, config->cluster->path);
+	err = files__create(&tracer->files, config->cluster->path, control->segment_blocks);
 	if (err == 0)
-		err = classify__create(&tracer->classify, tracer->files,
-							   tracer->control.block_size, MAX_BLOCKS);
+		err = classify__create(&tracer->classify, tracer->files, control->block_size, MAX_SLOTS);
 	if (err < 0)
 	{
-		log_error("cannot start: %s; give this process more memory",
-				  strerror(-err));
+		log_error("cannot start: %s; give this process more memory", strerror(-err));
 		return err;
 	}
-	return probe__open(&tracer->probe, config->attach, config->cluster,
-					   tracer->control.block_size, config->buffer_bytes, handle_event, tracer);
+	settings = (struct probe_settings) {
+		.dirfd = config->cluster->dirfd,
+		.block_size = control->block_size,
+		.buffer_bytes = config->buffer_bytes,
+		.method = config->attach_method,
+		.disks = disks,
+		.disk_count = disks__below(config->cluster->dirfd, disks, TRACE_DISKS),
+		.handler = handle_event,
+		.context = tracer,
+	};
+	return probe__open(&tracer->probe, &settings);
 }
 
-/* Trace one recovery.  Returns 0 if it was reported, or there was none to report. */
+/* Trace one recovery.  Returns 0 if it was reported, or if there was none. */
 int
 tracer__run(const struct trace_config *config)
 {
@@ -197,7 +215,6 @@ tracer__run(const struct trace_config *config)
 		return -ENOMEM;
 	}
 	tracer->config = config;
-	tracer->signal_fd = config->signal_fd;
 	tracer->startup_fd = -1;
 	err = prepare(tracer);
 	if (err < 0)
@@ -205,11 +222,13 @@ tracer__run(const struct trace_config *config)
 	log_info("waiting for recovery of \"%s\"", config->cluster->path);
 	do
 	{
-		err = tracer__wait_for_recovery(tracer);
-		if (err == 0 && tracer->stop)
-			log_info("stopped before there was a recovery");
-		else if (err == 0)
-			err = follow(tracer);
+		tracer__wait_for_recovery(tracer);
+		if (tracer->stop)
+		{
+			log_info("stopped before recovery began");
+			break;
+		}
+		err = follow(tracer);
 	} while (err == -EAGAIN);
 
 cleanup:

@@ -1,44 +1,39 @@
 /*
  * tracer_wait.c
- *		Waits for a recovery, and for the daemons that serve it.
+ *		Waits for a recovery, and finds the daemons that serve it.
  *
- * When a server starts, the probes are attached before it is known which of
- * its processes does the redo, so that the beginning is not missed; what the
- * others did is thrown away.  While nothing happens, nothing is attached.
+ * When a server starts, all its children are followed until it is known which
+ * one is the startup process, so that the beginning is not missed; what the
+ * others did is discarded.
  */
-#include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cluster/processes.h"
-#include "trace/tracer_internal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/processes.h"
+#include "trace/tracer_internal.h"
 
-/* Time between two looks for a server, for the startup process of a server
- * that starts, and for that of one that runs, ms. */
-#define SERVER_LOOK_MS	5
-#define STARTUP_LOOK_MS	5
-#define RUNNING_LOOK_MS	500
+/* Time between two checks for a server or for the startup process of a new one, ms. */
+#define START_CHECK_MS		5
 
-/* How long the probes stay attached when there is no server, us. */
-#define READY_US		60000000
+/* Time between two checks for the startup process of a server that runs, ms. */
+#define RUNNING_CHECK_MS	500
 
-/* How long a server that has just been met is watched closely, us. */
-#define STARTUP_WAIT_US	1000000
+/* How long a new server has to start its startup process, us. */
+#define STARTUP_WAIT_US		1000000
 
-/* Time between two looks for daemons while there is none, and else, us. */
-#define DAEMON_LOOK_US	250000
-#define DAEMON_CHECK_US	1000000
+/* Time between two searches for daemons while there is none, and else, us. */
+#define DAEMON_SEARCH_US	250000
+#define DAEMON_CHECK_US		1000000
 
 /* Wait for a time, a signal, or the end of the startup process; true if it ended. */
 bool
 tracer__wait_ms(struct tracer *tracer, int ms)
 {
 	struct pollfd fds[] = {
-		{.fd = tracer->signal_fd,.events = POLLIN},
+		{.fd = tracer->config->signal_fd,.events = POLLIN},
 		{.fd = tracer->startup_fd,.events = POLLIN},
 	};
 
@@ -49,109 +44,87 @@ tracer__wait_ms(struct tracer *tracer, int ms)
 		struct signalfd_siginfo signal;
 
 		tracer->stop = true;
-		/* A second one ends the look-up of names. */
-		(void) !read(tracer->signal_fd, &signal, sizeof(signal));
+		/* Another signal will end the look-up of names. */
+		(void) !read(tracer->config->signal_fd, &signal, sizeof(signal));
 	}
 	return fds[1].revents != 0;
 }
 
-/* Note a daemon for the report. */
+/* Add a daemon to those that are reported. */
 static void
-note_daemon(struct tracer *tracer, pid_t pid)
+report_daemon(struct tracer *tracer, pid_t pid)
 {
-	for (unsigned i = 0; i < tracer->seen_count; i++)
-		if (tracer->seen[i] == pid)
+	for (unsigned i = 0; i < tracer->reported_count; i++)
+		if (tracer->reported[i] == pid)
 			return;
-	if (tracer->seen_count < FINDINGS_DAEMONS)
-		tracer->seen[tracer->seen_count++] = pid;
+	if (tracer->reported_count < FINDINGS_DAEMONS)
+		tracer->reported[tracer->reported_count++] = pid;
 }
 
-/* Find out what there is of daemons, and whether one is attached to the server. */
+/* Find the daemons, and the references of the one that is connected to the server. */
 void
-tracer__look_for_daemons(struct tracer *tracer, uint64_t now_us)
+tracer__find_daemons(struct tracer *tracer, uint64_t now_us)
 {
-	bool		follow = strcmp(probe__way(tracer->probe, ATTACH_REFERENCES), "ring") == 0;
 	bool		refused = tracer->daemon_refused;
 	int			result = 0;
 
-	if (now_us - tracer->daemon_us >= (tracer->daemon_count > 0 ? DAEMON_CHECK_US : DAEMON_LOOK_US))
+	if (now_us - tracer->daemons_us >=
+		(tracer->daemon_count > 0 ? DAEMON_CHECK_US : DAEMON_SEARCH_US))
 	{
-		tracer->daemon_us = now_us;
+		tracer->daemons_us = now_us;
 		tracer->daemon_count = processes__daemons(tracer->config->cluster, tracer->daemons,
 												  TRACE_DAEMONS, &refused);
 		probe__follow_daemons(tracer->probe, tracer->daemons, tracer->daemon_count);
 		for (unsigned i = 0; i < tracer->daemon_count; i++)
-			note_daemon(tracer, tracer->daemons[i]);
+			report_daemon(tracer, tracer->daemons[i]);
 		if (refused && !tracer->daemon_refused)
-			log_warning("a process may be a daemon of this cluster, but its files cannot be seen; "
+			log_warning("a process may be a daemon of this cluster, but its files cannot be read; "
 						"run as root or with CAP_SYS_PTRACE");
 		tracer->daemon_refused = refused;
 	}
 	else if (tracer->references.ring != NULL)
 		return;
 
-	/* Whether it is still there is looked up more rarely than whether it is there. */
 	if (tracer->daemon_count > 0)
-		result = follow ? references__look(&tracer->references, tracer->daemons,
-										   tracer->daemon_count) : -ENOTSUP;
+		result = references__find(&tracer->references, tracer->daemons, tracer->daemon_count);
 	else
 		references__close(&tracer->references);
-	tracer->references_seen |= result > 0;
+	tracer->references_followed |= result > 0;
 	if (result > 0)
-		tracer->classify.engine = CLASSIFY_ENGINE_FOLLOWED;
+		tracer->classify.daemon = CLASSIFY_DAEMON_FOLLOWED;
 	else if (result < 0 || tracer->daemon_refused)
-		tracer->classify.engine = CLASSIFY_ENGINE_UNKNOWN;
+		tracer->classify.daemon = CLASSIFY_DAEMON_UNKNOWN;
 	else
-		tracer->classify.engine = CLASSIFY_ENGINE_DOWN;
+		tracer->classify.daemon = CLASSIFY_DAEMON_NONE;
 }
 
-/* Follow nobody, and forget what was seen: it was of a start without a recovery. */
+/* Follow nobody, and discard what was reported so far. */
 static void
-forget(struct tracer *tracer)
+discard(struct tracer *tracer)
 {
-	probe__follow(tracer->probe, 0);
-	tracer->waiting = true;
+	probe__follow(tracer->probe, 0, 0);
+	tracer->awaited_us = 0;
+	tracer->discarding = true;
 	probe__consume(tracer->probe);
-	tracer->waiting = false;
+	tracer->discarding = false;
 }
 
-/* Detach the probes. */
+/* A server started: follow its children until its startup process is known. */
 static void
-rest(struct tracer *tracer)
+await(struct tracer *tracer, pid_t postmaster)
 {
-	probe__detach(tracer->probe);
-	forget(tracer);
-}
-
-/* Attach the probes, if they are not. */
-static int
-be_ready(struct tracer *tracer)
-{
-	return probe__is_attached(tracer->probe) ? 0 : probe__attach(tracer->probe);
-}
-
-/* A server that was not there: be ready before its startup process is. */
-static int
-meet_server(struct tracer *tracer, pid_t postmaster)
-{
-	int			err = be_ready(tracer);
-
-	if (err < 0)
-		return err;
-	/* A server that was there before may have gone again without a recovery. */
-	forget(tracer);
+	discard(tracer);
 	probe__await(tracer->probe, postmaster);
-	tracer->attached_us = clock__now_us();
+	tracer->awaited_us = clock__now_us();
 	probe__devices(tracer->probe, &tracer->devices);
-	tracer__look_for_daemons(tracer, tracer->attached_us);
+	tracer__find_daemons(tracer, tracer->awaited_us);
 	log_debug("following all children of the server (PID %d) until its startup process is known",
 			  (int) postmaster);
-	return 0;
 }
 
-/* Would a server that starts now recover?  Stays as it is if that cannot be told. */
+/* Would a server that starts now recover?  Unchanged if that is not known. */
 static void
-learn_state(struct tracer *tracer, bool *recovers)
+check_state(struct tracer *tracer, bool *recovers)
 {
 	const struct cluster *cluster = tracer->config->cluster;
 
@@ -160,15 +133,13 @@ learn_state(struct tracer *tracer, bool *recovers)
 }
 
 /* Wait until a startup process recovers, or for a signal. */
-int
+void
 tracer__wait_for_recovery(struct tracer *tracer)
 {
-	bool		recovers = false;
-	bool		arrived = false;
-	uint64_t	met_us = 0;
-	uint64_t	gone_us = 0;
+	bool		recovers = false;	/* would a startup process recover? */
+	bool		is_new = false; /* did the server start while this waited? */
+	uint64_t	await_us = 0;
 	pid_t		server = 0;
-	int			err;
 
 	while (!tracer->stop)
 	{
@@ -176,47 +147,41 @@ tracer__wait_for_recovery(struct tracer *tracer)
 
 		if (postmaster == 0)
 		{
-			/* Who starts a trace may be about to start the server. */
-			if (server != 0 || !arrived)
-				gone_us = clock__now_us();
-			arrived = true;
+			is_new = true;
 			server = 0;
-			learn_state(tracer, &recovers);
-			if (clock__now_us() - gone_us >= READY_US)
-				rest(tracer);
-			else if ((err = be_ready(tracer)) < 0)
-				return err;
-			tracer__wait_ms(tracer, SERVER_LOOK_MS);
+			check_state(tracer, &recovers);
+			tracer__wait_ms(tracer, START_CHECK_MS);
 			continue;
 		}
 		if (postmaster != server)
 		{
-			/* The startup process changes what the file says. */
-			if (!arrived)
-				learn_state(tracer, &recovers);
-			err = meet_server(tracer, postmaster);
-			if (err < 0)
-				return err;
+			/* Of a new server, the state before it started counts. */
+			if (!is_new)
+				check_state(tracer, &recovers);
+			await(tracer, postmaster);
 			server = postmaster;
-			met_us = clock__now_us();
+			await_us = clock__now_us();
 		}
 		tracer->startup = processes__startup(postmaster);
 		if (tracer->startup != 0 && recovers)
-			return probe__is_attached(tracer->probe) ? 0 : meet_server(tracer, postmaster);
-		if (tracer->startup != 0 || clock__now_us() - met_us < STARTUP_WAIT_US)
 		{
-			tracer__wait_ms(tracer, STARTUP_LOOK_MS);
+			if (tracer->awaited_us == 0)
+				await(tracer, postmaster);
+			return;
+		}
+		if (tracer->startup != 0 || clock__now_us() - await_us < STARTUP_WAIT_US)
+		{
+			tracer__wait_ms(tracer, START_CHECK_MS);
 			continue;
 		}
 
-		/* It runs.  Only a crash of one of its processes makes it recover now. */
-		if (arrived && recovers)
+		/* It runs; only the crash of one of its processes makes it recover now. */
+		if (is_new && recovers)
 			log_warning("recovery of the server (PID %d) was over before it could be followed; "
 						"waiting for the next one", (int) postmaster);
-		rest(tracer);
-		arrived = false;
+		discard(tracer);
+		is_new = false;
 		recovers = true;
-		tracer__wait_ms(tracer, RUNNING_LOOK_MS);
+		tracer__wait_ms(tracer, RUNNING_CHECK_MS);
 	}
-	return 0;
 }
