@@ -1,24 +1,24 @@
 #!/usr/bin/env bats
-# `redoahead trace`: what it says of recoveries agrees with what the server says
-# of them, every way to attach its probes sees the same, it can come and go at
-# any time, and it says what is missing where it cannot work.
+# `redoahead trace`: its report of a recovery agrees with the server's statistics,
+# both attach methods report the same, it can start and stop at any time, and it
+# reports what is missing where it cannot work.
 
 . "$BATS_TEST_DIRNAME/lib/traces.bash"
 
-# ---------- what it says is true ----------
+# ---------- its reports are correct ----------
 
 # Lost otherwise: every number of a trace of a recovery with the daemon.
-@test "with the daemon, all blocks that redo read are told, and are those of the server's statistics" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "with the daemon, all blocks that redo read are reported, as in the server's statistics" {
+	need_traces
 	trace_recovery "$PATCHED" daemon
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
-	wal_is_that_of_books "$DATA"
+	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	wal_agrees "$DATA"
 	holds "$DATA" "r['daemon_pids'] == [$DAEMON]"
 	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 0'
-	holds "$DATA" 'r["attach"]["references"] == "ring"'
+	holds "$DATA" 'r["references_followed"] and r["records_followed"]'
 	holds "$DATA" '{"Heap", "Btree"} <= {x["name"] for x in r["resource_managers"]}'
-	holds "$DATA" '{"main", "slru"} <= {x["fork"] for x in r["forks"]}'
+	holds "$DATA" '{"relation", "slru"} == {x["kind"] for x in r["relations"]}'
 	stop_server "$DATA"
 	# It cannot have brought in more than it has read, nor read what was there.
 	[ "$(reported "$DATA" 'r["sources"][0]["prefetched"]')" -le "$(daemon_count "$DATA" blocks_read)" ]
@@ -26,21 +26,21 @@
 }
 
 # Lost otherwise: traces of stock servers, whose own prefetching counts.
-@test "on a stock server, its own prefetching is told" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "on a stock server, its own prefetching is reported" {
+	need_traces
 	trace_recovery "$STOCK" stock
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
-	wal_is_that_of_books "$DATA"
-	holds "$DATA" 'r["daemon_pids"] == [] and r["attach"]["references"] == "none"'
+	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	wal_agrees "$DATA"
+	holds "$DATA" 'r["daemon_pids"] == [] and not r["references_followed"]'
 	holds "$DATA" 'b["timely_by"]["daemon"] == 0 and r["sources"][1]["used"] > 0'
-	holds "$DATA" 'b["missed_by"]["engine_down"] + b["missed_by"]["evicted"] == b["missed"]'
+	holds "$DATA" 'b["missed_by"]["no_daemon"] + b["missed_by"]["evicted"] == b["missed"]'
 	stop_server "$DATA"
 }
 
 # Lost otherwise: blocks that redo had to read itself.
 @test "without any prefetching, nothing counts as prefetched" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	CRASHED=$CASE/crashed
 	copy_cluster "$WORK/crashed" "$CRASHED"
 	settings "$CRASHED" recovery_prefetch=off
@@ -48,14 +48,14 @@
 	adds_up "$DATA"
 	holds "$DATA" 'b["prefetched"] == 0 and r["accuracy"] is None and r["wasted"] is None'
 	# Hardly any page was in the cache, but what readahead and writes brought there.
-	holds "$DATA" 'b["missed"] > 0 and b["missed_by"]["engine_down"] == b["missed"]'
+	holds "$DATA" 'b["missed"] > 0 and b["missed_by"]["no_daemon"] == b["missed"]'
 	stop_server "$DATA"
 }
 
 # Lost otherwise: tables that were dropped, which have no path any more.
-@test "a relation that is dropped while it is traced is told by its name" {
+@test "a relation that is dropped while it is traced is reported with its path" {
 	local path
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	CRASHED=$CASE/crashed
 	make_cluster "$CRASHED"
 	start_server "$PATCHED" "$CRASHED" "${fast[@]}"
@@ -100,8 +100,8 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 }
 
 # Lost otherwise: who does not know relfilenumbers by heart.
-@test "relations are told by their names, of each database" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "relations are reported with their names, of each database" {
+	need_traces
 	make_named
 	trace_recovery "$STOCK" stock --names=auto
 	adds_up "$DATA"
@@ -127,8 +127,8 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 }
 
 # Lost otherwise: reports of servers that let nobody in; and the time of who waits for them.
-@test "where the server does not let it in, relations are told by their paths" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "where the server does not let it in, relations are reported with their paths" {
+	need_traces
 	CRASHED=$CASE/crashed
 	copy_cluster "$WORK/crashed" "$CRASHED"
 	echo 'local all all reject' | as_server_user tee "$CRASHED/pg_hba.conf" >/dev/null
@@ -156,7 +156,7 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Lost otherwise: names on standbys; and recoveries that take no connections.
 @test "names of a standby are looked up if it takes connections" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	local hot
 	for hot in off on; do
 		trace_standby $hot $hot
@@ -174,7 +174,7 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Lost otherwise: the report, for who waits for it, of a server that hangs.
 @test "a server that does not answer costs names, and not the report" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	local postmaster
 	trace_standby silent on
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
@@ -187,100 +187,75 @@ trace_standby() {			# NAME HOT_STANDBY
 	grep -q '^base/5/' "$DATA.trace"
 }
 
-# Trace a recovery in forced ways, which must see all and be shown.
-forced() {					# POINT=WAY,...
-	local way
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+# Trace a recovery by one method, which must report all and be reported.
+forced() {					# METHOD
+	need_traces
 	trace_recovery "$PATCHED" daemon --attach "$1"
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(blocks_in_books "$DATA")" ]
-	for way in ${1//,/ }; do
-		holds "$DATA" "r['attach']['${way%%=*}'] == '${way#*=}'"
-	done
-	wal_is_that_of_books "$DATA"
+	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	holds "$DATA" "r['attach_method'] == '$1'"
+	holds "$DATA" 'r["wait_seconds"]["missed"] > 0 and r["device"]["reads"] > 0'
+	wal_agrees "$DATA"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 }
 
-# Lost otherwise: kernels that allow only some of the ways.
+# Lost otherwise: kernels before 6.11, which do not report who gets pages.
 @test "raw tracepoints see the same blocks" {
-	forced insertions=raw_tp,evictions=raw_tp,calls=raw_tp,device=raw_tp
-	holds "$DATA" 'r["device"]["reads"] > 0'
-}
-
-# Lost otherwise: kernels before 6.11, which do not tell who gets pages.
-@test "system calls see the same blocks as the pages that they get" {
-	forced calls=get_pages
-	holds "$DATA" 'r["wait_seconds"]["missed"] > 0'
-	rm -r "$CASE"/data*
-	forced calls=tp_btf
-	holds "$DATA" 'r["wait_seconds"]["missed"] > 0 and r["wait_seconds"]["timely"] > 0'
+	forced raw_tp
+	holds "$DATA" 'r["wait_seconds"]["timely"] > 0'
 }
 
 # Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
-@test "where the file system tells nothing of pages, system calls are followed" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "where reads do not pass the kernel's page cache, system calls are followed" {
+	need_traces
+	need_mount_namespace
 	mkdir "$CASE/data"
-	trace_wrapper=(unshare -m sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
+	trace_wrapper=(unshare --mount sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
 		shift && exec "$@"' "$CASE/data" "$WORK/crashed")
 	start_trace "$CASE/data" --verbose
 	kill -TERM "$TRACE"
 	end_trace "$CASE/data"
-	grep -q 'calls cannot be observed by get_pages: .* trying tp_btf' "$CASE/data.trace.log"
-	no start_trace "$CASE/data" --attach calls=get_pages
-	grep -q 'calls cannot be observed by get_pages: Operation not supported' "$CASE/data.trace.log"
+	grep -q 'cannot be attached by tp_btf: .*; trying raw_tp' "$CASE/data.trace.log"
+	no start_trace "$CASE/data" --attach tp_btf
+	grep -q 'cannot be attached: Operation not supported' "$CASE/data.trace.log"
 	rmdir "$CASE/data"
 }
 
-# Lost otherwise: the same for the latency from issue on; and machines without tracefs.
-@test "without tracefs, and with devices watched from issue on, the same blocks are seen" {
-	trace_wrapper=(unshare -m sh -c '! mountpoint -q /sys/kernel/tracing || umount -l /sys/kernel/tracing
+# Lost otherwise: machines without tracefs.
+@test "without tracefs, the same blocks are seen" {
+	need_traces
+	need_mount_namespace
+	trace_wrapper=(unshare --mount sh -c '! mountpoint -q /sys/kernel/tracing || umount -l /sys/kernel/tracing
 		! mountpoint -q /sys/kernel/debug || umount -l /sys/kernel/debug
 		exec "$@"' -)
-	forced device=issue
-	holds "$DATA" 'r["device"]["reads"] > 0'
-}
-
-# Lost otherwise: the same for the kernel's own word for a miss.
-@test "the kernel's tracepoint for misses sees the same blocks" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
-	# An old kernel does not have it, which must be said.
-	if ! (start_trace "$WORK/crashed" --attach misses=sync_ra && kill -TERM "$TRACE" && wait "$TRACE"); then
-		grep -q 'misses cannot be observed by sync_ra' "$WORK/crashed.trace.log"
-		skip 'this kernel has no tracepoint readahead:page_cache_sync_ra'
-	fi
-	forced misses=sync_ra
-}
-
-# Lost otherwise: a trace where all that can be missing is.
-@test "with nothing but insertions and calls, the same blocks are seen" {
-	forced evictions=none,device=none,record=none,references=none
-	holds "$DATA" 'r["device"]["reads"] == 0'
-	holds "$DATA" '[x["name"] for x in r["resource_managers"]] == ["unknown"]'
-	holds "$DATA" 'all(b["missed_by"][x] == 0 for x in ("not_referenced", "beyond_window", "filtered"))'
+	trace_recovery "$STOCK" stock
+	adds_up "$DATA"
+	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	stop_server "$DATA"
 }
 
 # Lost otherwise: a report that can be read on a terminal.
 @test "the report for people has the shares, the tables and the histograms, in 80 columns" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	copy_crashed
 	evict "$DATA"
 	trace_held --output "$CASE/report"
 	[ ! -s "$DATA.trace" ]
 	grep -qE '^coverage +[0-9.]+ % +late +[0-9.]+ % +timeliness +[0-9.]+ %$' "$CASE/report"
 	grep -qE '^accuracy +.* wasted ' "$CASE/report"
-	for part in '^blocks that redo read' '^relation ' '^fork ' '^resource manager ' \
-		'nsecs +: count +distribution' '^ +second +redo at' '^base/5/'; do
+	for part in '^blocks that redo read' '^relation ' '^resource manager ' \
+		'nsecs +: count +distribution' '^ +second +replay LSN' '^base/5/'; do
 		grep -qE "$part" "$CASE/report" || { echo "no $part"; cat "$CASE/report"; return 1; }
 	done
 	no grep -E '.{81}' "$CASE/report"
 }
 
-# ---------- it may come and go at any time ----------
+# ---------- it can start and stop at any time ----------
 
 # Lost otherwise: a look at a recovery that has been running for an hour.
 @test "it starts and stops in mid-recovery, and recovery does not notice" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	# So that redo does not wait for WAL that it only wants to look at ahead of time.
@@ -299,7 +274,7 @@ forced() {					# POINT=WAY,...
 	kill -INT "$TRACE"
 	end_trace "$DATA"
 	holds "$DATA" 'r["outcome"] == "stopped" and not r["from_start"] and b["read"] > 0'
-	holds "$DATA" "r['daemon_pids'] == [$DAEMON] and r['attach']['references'] == 'ring'"
+	holds "$DATA" "r['daemon_pids'] == [$DAEMON] and r['references_followed']"
 	wait_until 'its programs to leave the kernel' same_programs $before
 	# Once more, to the end.
 	start_trace "$DATA" --json
@@ -317,8 +292,8 @@ forced() {					# POINT=WAY,...
 }
 
 # Lost otherwise: reports while a long recovery runs.
-@test "it reports at intervals, as often as it is told to" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "it reports at intervals, as often as requested" {
+	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -335,7 +310,7 @@ forced() {					# POINT=WAY,...
 
 # Lost otherwise: what a server's crash leaves of the trace.
 @test "a startup process that dies ends the trace, with a report" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -346,13 +321,13 @@ forced() {					# POINT=WAY,...
 	kill -KILL "$(startup_pid "$DATA")"
 	end_trace "$DATA"
 	holds "$DATA" 'r["outcome"] == "interrupted"'
-	grep -q 'has gone before recovery was complete' "$DATA.trace.log"
+	grep -q 'ended before recovery was complete' "$DATA.trace.log"
 	wait_until 'the end of the server' test ! -e "$DATA/postmaster.pid"
 }
 
 # Lost otherwise: a trace that waits for days, and a server that only starts.
 @test "a server that starts without recovery is not traced, and one that then crashes is" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	copy_cluster "$WORK/crashed" "$CASE/data"
 	DATA=$CASE/data
 	recover_with "$STOCK" "$DATA"
@@ -371,7 +346,7 @@ forced() {					# POINT=WAY,...
 
 # Lost otherwise: counts of recovery that has nothing to do with them.
 @test "what a start without recovery did is not counted in the recovery that follows" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	copy_cluster "$WORK/crashed" "$CASE/data"
 	DATA=$CASE/data
 	settings "$DATA" recovery_prefetch=off
@@ -395,48 +370,49 @@ forced() {					# POINT=WAY,...
 	recover_held "$STOCK"
 	adds_up "$DATA"
 	# Recovery finds all that it needs in the page cache.
-	wal_is_that_of_books "$DATA"
+	wal_agrees "$DATA"
 	holds "$DATA" "not [x for x in r['relations'] if x['path'] == '$path']"
 	holds "$DATA" 'sum(x["prefetched"] for x in r["sources"]) < 1000'
 	stop_server "$DATA"
 }
 
 # Lost otherwise: a way to end a trace that waits.
-@test "a trace without a recovery ends quietly when it is told to" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+@test "a trace without a recovery ends quietly on a signal" {
+	need_traces
 	start_trace "$WORK/crashed"
 	kill -TERM "$TRACE"
 	end_trace "$WORK/crashed"
 	[ ! -s "$WORK/crashed.trace" ]
-	grep -q 'stopped before there was a recovery' "$WORK/crashed.trace.log"
+	grep -q 'stopped before recovery began' "$WORK/crashed.trace.log"
 }
 
-# ---------- what it cannot do, it says ----------
+# ---------- what it cannot do, it reports ----------
 
 # Lost otherwise: numbers that are too small, and nobody knows.
 @test "events that do not fit are counted and shown, and recovery is as ever" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_traces
 	copy_crashed
 	evict "$DATA"
 	trace_held --buffer 4096
-	grep -qE '^LOST: [1-9][0-9]* events, because the ring buffer was full' "$DATA.trace"
+	grep -qE '^LOST: [1-9][0-9]* events: the ring buffer was full' "$DATA.trace"
 	copy_cluster "$WORK/crashed" "$CASE/plain"
 	recover_with "$STOCK" "$CASE/plain"
 	same_data "$DATA" "$CASE/plain"
 }
 
 # Lost otherwise: what to do on a kernel or in a container that does not allow it.
-@test "it says what is missing: BTF, capabilities, a way" {
-	run "$REDOAHEAD" trace -D "$WORK/crashed" --attach calls=kprobe
+@test "it reports what is missing: BTF, capabilities" {
+	run "$REDOAHEAD" trace -D "$WORK/crashed" --attach kprobe
 	[ "$status" -eq 2 ]
-	[[ $output == *'"calls=kprobe" is no POINT=WAY'* ]]
+	[[ $output == *'--attach=kprobe: not one of tp_btf|raw_tp'* ]]
 	[ "$(id -u)" -eq 0 ] || skip 'needs root'
 	run setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all "$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status" -eq 1 ]
 	[[ $output == *'has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN'* ]] ||
 		[[ $output == *'the kernel has no BTF'* ]]
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
-	run unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
+	need_traces
+	need_mount_namespace
+	run unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
 		"$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status" -eq 1 ]
 	[[ $output == *'the kernel has no BTF (/sys/kernel/btf/vmlinux)'* ]]
@@ -444,8 +420,9 @@ forced() {					# POINT=WAY,...
 
 # Lost otherwise: containers without a volume, where every read would look timely.
 @test "a data directory on overlayfs is refused" {
-	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
-	run unshare -m sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
+	need_traces
+	need_mount_namespace
+	run unshare --mount sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
 		mkdir layers/upper layers/work layers/data &&
 		mount -t overlay none -o "lowerdir=$2,upperdir=layers/upper,workdir=layers/work" layers/data &&
 		"$3" trace -D layers/data' - "$CASE" "$WORK/crashed" "$REDOAHEAD"
@@ -455,10 +432,10 @@ forced() {					# POINT=WAY,...
 }
 
 # Lost otherwise: sense in what it is asked for.
-@test "wrong usage is told from failure" {
+@test "wrong usage and failure have different exit statuses" {
 	local arguments
 	for arguments in '--interval 0' '--interval x' '--count 1' '--interval 1 --count 0' \
-		'--buffer 5000' '--buffer 2048' '--attach calls' '--attach x=tp' '--names on' 'more'; do
+		'--buffer 5000' '--buffer 2048' '--attach x' '--names on' 'more'; do
 		run "$REDOAHEAD" trace -D "$WORK/crashed" $arguments
 		[ "$status" -eq 2 ] || { echo "$arguments: $output"; return 1; }
 	done
@@ -472,5 +449,5 @@ forced() {					# POINT=WAY,...
 	[[ $output == *'report file'*'cannot be written'* ]]
 	run "$REDOAHEAD" trace --help
 	[ "$status" -eq 0 ]
-	[[ $output == *'insertions tp_btf, raw_tp'* ]]
+	[[ $output == *'--attach=tp_btf|raw_tp'* ]]
 }

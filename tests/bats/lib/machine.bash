@@ -12,6 +12,12 @@ need_disks() {
 	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
 }
 
+# Skip where mounts for this process alone are not possible, as in a chroot; say why.
+need_mount_namespace() {
+	local reason
+	reason=$(unshare --mount true 2>&1) || skip "there is no mount namespace of its own: ${reason##*$'\n'}"
+}
+
 # Skip where no file system that compresses can be made; say why.
 need_btrfs() {
 	local reason

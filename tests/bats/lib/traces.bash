@@ -1,20 +1,22 @@
-# What tests of `redoahead trace` share: to start and end traces, alone and of
-# recoveries, and what must hold of each report.  It tests nothing by itself.
+# For tests of `redoahead trace`: start and end traces, alone and of recoveries,
+# and check what must hold of each report.
 
 . "$BATS_TEST_DIRNAME/lib/servers.bash"
+. "$BATS_TEST_DIRNAME/lib/machine.bash"
 
-# What keeps traces from working here, in the kernel or in the rights of this
-# process; nothing if they work.
+# Why the kernel or the rights of this process do not allow traces; nothing if they do.
 why_not() {
 	[ "$(id -u)" -eq 0 ] || { echo 'needs root'; return; }
 	timeout 20 "$REDOAHEAD" trace -D "$WORK/crashed" >/dev/null 2>"$WORK/trial" &
 	local trial=$!
 	until grep -q 'waiting for' "$WORK/trial" || is_gone $trial; do sleep 0.05; done
 	kill -TERM $trial 2>/dev/null || true
-	# Anything else than a refusal must be seen, as failed tests.
+	# Anything else than a refusal must fail the tests.
 	wait $trial || sed -n 's/^redoahead: error: //p' "$WORK/trial" |
 		grep -E 'no BTF|neither CAP_BPF|forbids programs|not permitted' | head -n 1
 }
+
+need_traces() { [ -z "$WHY_NOT" ] || skip "$WHY_NOT"; }
 
 setup_file() {
 	suite_begin
@@ -30,13 +32,13 @@ teardown() {
 }
 
 # Start a trace, and wait until it is ready.  Its process id is in $TRACE, what
-# it reports in DATA.trace, what it says in DATA.trace.log.  What stands in
+# it reports in DATA.trace, what it logs in DATA.trace.log.  What stands in
 # $trace_wrapper is put before the command.
 trace_wrapper=()
 start_trace() {				# DATA [OPTION...]
 	local data=$1
 	shift
-	# Look-ups would write hint bits.
+	# To look up names writes hint bits.
 	"${trace_wrapper[@]}" "$WORK/redoahead" trace -D "$data" --names=off "$@" \
 		>"$data.trace" 2>"$data.trace.log" </dev/null 3>&- &
 	TRACE=$!
@@ -91,42 +93,38 @@ adds_up() {					# DATA
 	holds "$1" 'b["used"] + b["wasted"] == b["prefetched"] and b["pending"] == 0'
 	holds "$1" 'b["evicted"] + b["dropped"] + b["unread"] == b["wasted"]'
 	holds "$1" 'b["read"] == sum(x["read"] for x in r["relations"])'
-	holds "$1" 'b["read"] == sum(x["read"] for x in r["forks"])'
 	holds "$1" 'b["read"] == sum(x["read"] for x in r["resource_managers"])'
 	holds "$1" 'b["read"] == sum(x["read"] for x in r["timeline"])'
-	# By their pages, calls that need not wait are not timed.
-	holds "$1" 'b["timely"] * (r["attach"]["calls"] == "get_pages") >= r["reads"] - sum(x[k] for x in r["histograms"]["redo_wait"] for k in ("timely", "late", "missed")) >= 0'
+	# By tp_btf, calls that do not wait are not timed.
+	holds "$1" 'b["timely"] * (r["attach_method"] == "tp_btf") >= r["reads"] - sum(x[k] for x in r["histograms"]["redo_wait"] for k in ("timely", "late", "missed")) >= 0'
 	holds "$1" 'abs(r["coverage"] - (b["timely"] + b["late"]) / b["read"]) < 1e-5'
 	holds "$1" 'not any(r["lost"].values())'
 }
 
-# Trace a recovery of a copy of $CRASHED in $DATA, from its start: where the machine was too
-# slow for that, another one.
+# Start a server whose process is known to the trace before its startup process begins: its number
+# is in postmaster.pid before it is the server, which takes its own number for a stale one.
+start_awaited() {			# SERVER DATA
+	(cd / && exec "${as_user[@]}" sh -c 'cd "$2" && echo $$ >postmaster.pid &&
+		until grep -q "following all children of the server (PID $$)" "$2.trace.log"; do sleep 0.02; done
+		exec "$1/bin/postgres" -D "$2" -c unix_socket_directories="$2"' - "$1" "$2") \
+		>"$2.log" 2>&1 </dev/null 3>&- &
+	disown
+	wait_until 'the end of recovery' is_ready "$2"
+}
+
+# Trace a recovery of a copy of $CRASHED in $DATA, from its start.
 trace_recovery() {			# SERVER patched|stock|daemon [OPTION...]
-	local server=$1 kind=$2 try
+	local server=$1 kind=$2
 	shift 2
-	for try in 1 2 3 4 5; do
-		DATA=$CASE/data$try
-		copy_cluster "$CRASHED" "$DATA"
-		[ "$kind" = stock ] || settings "$DATA" "${redoahead_settings[@]}"
-		evict "$DATA"
-		[ "$kind" != daemon ] || start_daemon "$DATA"
-		start_trace "$DATA" --json "$@"
-		start_server "$server" "$DATA"
-		wait_until 'the end of recovery' is_ready "$DATA"
-		wait_until 'the trace to have noticed' grep -qE 'tracing the|was over before' "$DATA.trace.log"
-		if grep -q 'was over before' "$DATA.trace.log"; then
-			kill -TERM "$TRACE"
-			end_trace "$DATA"
-		else
-			end_trace "$DATA"
-			[ "$(reported "$DATA" 'r["from_start"] and not any(r["lost"].values())')" != True ] ||
-				return 0
-		fi
-		stop_server "$DATA"
-		[ "$kind" != daemon ] || stop_daemon "$DATA"
-	done
-	skip 'this machine is too busy to be ready before the startup process is, and to keep up'
+	DATA=$CASE/data
+	copy_cluster "$CRASHED" "$DATA"
+	[ "$kind" = stock ] || settings "$DATA" "${redoahead_settings[@]}"
+	evict "$DATA"
+	[ "$kind" != daemon ] || start_daemon "$DATA"
+	start_trace "$DATA" --json --verbose "$@"
+	start_awaited "$server" "$DATA"
+	end_trace "$DATA"
+	holds "$DATA" 'r["from_start"]'
 }
 
 # Trace a recovery of $DATA that waits until the trace has seen it.
@@ -145,18 +143,18 @@ recover_held() {			# SERVER
 	end_trace "$DATA"
 }
 
-# Blocks that the startup process read, in the server's own books.
-blocks_in_books() {			# DATA
+# Blocks that the startup process read, by the server's own statistics.
+server_blocks() {			# DATA
 	sql "$1" -c "SELECT ((SELECT sum(read_bytes) / 8192 FROM pg_stat_io
 		WHERE backend_type = 'startup' AND object = 'relation') +
 		(SELECT sum(blks_read) FROM pg_stat_slru))::bigint"
 }
 
-# The same for WAL, calls and bytes.
-wal_is_that_of_books() {	# DATA
-	local told books
-	told=$(reported "$1" '"%d|%d" % (r["wal"]["reads"], r["wal"]["bytes"])')
-	books=$(sql "$1" -c "SELECT reads, read_bytes::bigint FROM pg_stat_io
+# The same for WAL, calls and bytes, which must agree with the trace's.
+wal_agrees() {	# DATA
+	local traced server
+	traced=$(reported "$1" '"%d|%d" % (r["wal"]["reads"], r["wal"]["bytes"])')
+	server=$(sql "$1" -c "SELECT reads, read_bytes::bigint FROM pg_stat_io
 		WHERE backend_type = 'startup' AND object = 'wal' AND reads > 0")
-	[ "$told" = "$books" ] || { echo "WAL: $told, in the server's books $books" >&2; return 1; }
+	[ "$traced" = "$server" ] || { echo "WAL: $traced, by the server's statistics $server" >&2; return 1; }
 }
