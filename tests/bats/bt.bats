@@ -123,7 +123,7 @@ events() {							# NAME
 	[ -z "$(grep -E "^@pages\[(daemon|redo advice), $inode," "$work/out")" ]
 }
 
-# Lost otherwise: reads of devices that nobody seems to have asked for.
+# Lost otherwise: reads of devices that nobody seems to have submitted.
 @test "io-latency.bt counts what redo read from devices" {
 	need_bpftrace
 	need_block_device

@@ -253,12 +253,12 @@ forced() {					# METHOD
 
 # ---------- it can start and stop at any time ----------
 
-# Lost otherwise: a look at a recovery that has been running for an hour.
+# Lost otherwise: traces of a recovery that has been running for an hour.
 @test "it starts and stops in mid-recovery, and recovery does not notice" {
 	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
-	# So that redo does not wait for WAL that it only wants to look at ahead of time.
+	# So that redo does not wait for WAL that only its look-ahead needs.
 	settings "$DATA" redoahead.lookahead=64 redoahead.decode_buffer_size=512kB wal_decode_buffer_size=64kB
 	start_daemon "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -285,7 +285,7 @@ forced() {					# METHOD
 	log_is "$DATA" "$connected"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
-	# The result is that of a recovery that nobody looked at.
+	# The result is that of a recovery without a trace.
 	copy_cluster "$WORK/crashed" "$CASE/plain"
 	recover_with "$STOCK" "$CASE/plain"
 	same_data "$DATA" "$CASE/plain"
@@ -358,8 +358,8 @@ forced() {					# METHOD
 	start_trace "$DATA" --json --verbose
 	rm "$DATA.log"
 	start_server --no-wait "$STOCK" "$DATA"
-	# It has met the server, and shall have no time to forget it.
-	wait_until 'the trace to meet the server' grep -q 'following all children' "$DATA.trace.log"
+	# It follows the server, and has no time to stop that.
+	wait_until 'the trace to follow the server' grep -q 'following all children' "$DATA.trace.log"
 	kill -STOP "$TRACE"
 	wait_until 'the server' is_ready "$DATA"
 	sql "$DATA" -c 'SELECT count(*) FROM idle' -c 'UPDATE pgbench_accounts SET abalance = 1' \
@@ -431,7 +431,7 @@ forced() {					# METHOD
 	[[ $output == *'is on overlayfs'*'put it on a volume'* ]]
 }
 
-# Lost otherwise: sense in what it is asked for.
+# Lost otherwise: mistakes in its options.
 @test "wrong usage and failure have different exit statuses" {
 	local arguments
 	for arguments in '--interval 0' '--interval x' '--count 1' '--interval 1 --count 0' \

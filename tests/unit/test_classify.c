@@ -142,7 +142,7 @@ expect_causes(uint64_t count, enum tally_cause cause)
 	assert_int_equal(tally.missed[cause], count);
 }
 
-/* Lost otherwise: that a block which came in time is told from one that redo waited for. */
+/* Lost otherwise: the difference between a block in time and one that redo waited for. */
 static void
 test_classes(void **state)
 {

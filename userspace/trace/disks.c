@@ -12,16 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <linux/btrfs.h>
+
 #include "trace/disks.h"
 
-/* Devices upon devices upon devices. */
+/* Layers of devices made of devices, at most. */
 #define MAX_DEPTH	8
 
-/* What has been found so far. */
+/* The disks found so far. */
 struct search
 {
 	dev_t	   *found;			/* whole disks */
@@ -106,59 +109,21 @@ add_below(struct search *search, const char *directory, int depth)
 		search->found[search->count++] = device;
 }
 
-/* The number of the mount that a directory is on, -1 if it is not known. */
-static int
-mount_of(int dirfd)
-{
-	char		line[256];
-	int			mount = -1;
-	FILE	   *file;
-
-	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", dirfd);
-	file = fopen(line, "re");
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "mnt_id: %d", &mount) == 1)
-			break;
-	if (file != NULL)
-		fclose(file);
-	return mount;
-}
-
 /* Add the disks of the btrfs that a directory is on. */
 static void
 add_btrfs(struct search *search, int dirfd)
 {
-	int			mount = mount_of(dirfd);
-	struct dirent *entry;
-	char		source[256] = "";
-	char		line[4096];
-	DIR		   *systems;
-	FILE	   *mounts;
-	int			id;
+	struct btrfs_ioctl_fs_info_args info = {0};
+	char		path[128] = "/sys/fs/btrfs/";
+	size_t		length = strlen(path);
 
-	mounts = fopen("/proc/self/mountinfo", "re");
-	while (mounts != NULL && fgets(line, sizeof(line), mounts) != NULL)
-	{
-		const char *rest = strstr(line, " - btrfs ");
-
-		if (rest != NULL && sscanf(line, "%d", &id) == 1 && id == mount)
-			sscanf(rest, " - btrfs /dev/%255s", source);
-	}
-	if (mounts != NULL)
-		fclose(mounts);
-	systems = source[0] != '\0' ? opendir("/sys/fs/btrfs") : NULL;
-	while (systems != NULL && (entry = readdir(systems)) != NULL)
-	{
-		char		path[PATH_MAX];
-
-		if (snprintf(path, sizeof(path), "/sys/fs/btrfs/%s/devices/%s", entry->d_name,
-					 source) >= (int) sizeof(path) || access(path, F_OK) != 0)
-			continue;
-		*strrchr(path, '/') = '\0';
-		add_links(search, path, 0);
-	}
-	if (systems != NULL)
-		closedir(systems);
+	if (ioctl(dirfd, BTRFS_IOC_FS_INFO, &info) < 0)
+		return;
+	for (int i = 0; i < BTRFS_FSID_SIZE; i++)
+		length += (size_t) sprintf(path + length, "%s%02x",
+								   i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", info.fsid[i]);
+	strcpy(path + length, "/devices");
+	add_links(search, path, 0);
 }
 
 /* Find the whole disks below a directory; returns how many, at most max. */
