@@ -222,19 +222,6 @@ forced() {					# METHOD
 	rmdir "$CASE/data"
 }
 
-# Lost otherwise: machines without tracefs.
-@test "without tracefs, the same blocks are seen" {
-	need_traces
-	need_mount_namespace
-	trace_wrapper=(unshare --mount sh -c '! mountpoint -q /sys/kernel/tracing || umount -l /sys/kernel/tracing
-		! mountpoint -q /sys/kernel/debug || umount -l /sys/kernel/debug
-		exec "$@"' -)
-	trace_recovery "$STOCK" stock
-	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
-	stop_server "$DATA"
-}
-
 # Lost otherwise: a report that can be read on a terminal.
 @test "the report for people has the shares, the tables and the histograms, in 80 columns" {
 	need_traces
