@@ -88,7 +88,7 @@ engine__create(struct engine **result, const struct engine_options *options)
 		engine__destroy(engine);
 		return err;
 	}
-	control__init(&engine->control, CONTROL_START_DEPTH, options->io_depth, options->readahead_limit,
+	control__init(&engine->control, options->io_depth, options->readahead_limit,
 				  options->backend->set_io_depth != NULL);
 	*result = engine;
 	return 0;
