@@ -44,7 +44,6 @@ struct counters
 	uint64_t	blocks_released;	/* let go of when redo had come to them, where memory is short */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */
 	uint64_t	blocks_abandoned;	/* planned, but the recovery ended first */
-	uint64_t	known_missing;	/* of the failed, known from an earlier attempt */
 	uint64_t	latency_us;		/* from request to completion, summed, us */
 	uint64_t	in_flight_max;	/* most blocks in flight at once */
 	uint64_t	files_opened;	/* data files opened */

@@ -184,14 +184,13 @@ submit_wal(struct engine *engine, uint64_t decode_lsn)
 	{
 		int			submitted;
 
-		if (reader__misses(&engine->reader, &run))
-			return true;
 		if (!has_room(engine, reader__weight(&run)))
 			return false;
 		submitted = reader__submit(&engine->reader, &run);
 		engine->blocked = submitted < 0;
-		if (submitted <= 0)
-			return submitted == 0;
+		if (submitted < 0)
+			return false;
+		/* A segment that is missing is the end of WAL. */
 		walahead__take(&engine->wal, &run);
 	}
 	return true;

@@ -3,8 +3,7 @@
  *		Reads runs of blocks: finds the file, makes the request, and counts what
  *		became of every block.
  *
- * Knows nothing of order, depth and redo; that is engine.c.  What is known to
- * be missing is not asked for again and again (absent.h).
+ * Knows nothing of order, depth and redo; that is engine.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +70,6 @@ reader__begin(struct reader *reader, const struct relpath_layout *layout)
 		reader->max_run = reader->io_depth;
 	reader->now_us = reader->clock();
 	memset(&reader->counters, 0, sizeof(reader->counters));
-	absent__clear(&reader->absent);
 }
 
 static bool
@@ -158,24 +156,13 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	else if (present < run->blocks)
 	{
 		fail_blocks(reader, run, present, FAIL_BEYOND_EOF, latency_us);
-		absent__note(&reader->absent, &run->key, run->block + present,
-					 FAIL_BEYOND_EOF, reader->now_us);
 		fdcache__check(reader->files, request->file, &reader->counters);
 	}
 }
 
-/* Is a run known to be missing? */
-bool
-reader__misses(const struct reader *reader, const struct block_run *run)
-{
-	enum fail_reason reason;
-
-	return absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason);
-}
-
 /*
- * How much of a run is there, or on its way?  A residency; -ENOENT if it is known to
- * be missing or its file cannot be had now, another -errno if that cannot be told of any
+ * How much of a run is there, or on its way?  A residency; -ENOENT if its file
+ * cannot be opened now, another -errno if that cannot be told of any
  * run.
  */
 int
@@ -187,8 +174,7 @@ reader__residency(struct reader *reader, const struct block_run *run)
 
 	if (reader->ops->residency == NULL)
 		return -EOPNOTSUPP;
-	if (reader__misses(reader, run) ||
-		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
+	if (fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
 		return -ENOENT;
 	found = reader->ops->residency(file->fd, (uint64_t) run->block * block_size,
 							   run->blocks * block_size);
@@ -236,25 +222,15 @@ reader__submit(struct reader *reader, const struct block_run *run)
 	uint32_t	block_size = reader->layout.block_size;
 	struct reader_request *request;
 	struct fdcache_file *file;
-	enum fail_reason reason;
 	uint32_t	token;
 	int			err;
 
-	if (absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason))
-	{
-		reader->counters.known_missing += run->blocks;
-		fail_blocks(reader, run, 0, reason, 0);
-		return 0;
-	}
 	err = fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters);
 	if (err == -EBUSY)
 		return -EAGAIN;
 	if (err < 0)
 	{
-		reason = counters__fail_reason(err);
-		fail_blocks(reader, run, 0, reason, 0);
-		if (reason == FAIL_MISSING_FILE)
-			absent__note(&reader->absent, &run->key, 0, reason, reader->now_us);
+		fail_blocks(reader, run, 0, counters__fail_reason(err), 0);
 		return 0;
 	}
 

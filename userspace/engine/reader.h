@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/absent.h"
 #include "engine/fdcache.h"
 #include "engine/block_queue.h"
 #include "engine/backend.h"
@@ -25,7 +24,6 @@ struct reader
 	unsigned	io_depth;			/* most blocks in flight */
 	uint32_t	max_run;		/* longest run, blocks */
 	struct fdcache *files;		/* open segment files */
-	struct absent absent;		/* files and blocks known to be missing */
 	struct reader_request *requests;	/* by token: depth of them */
 	uint32_t   *free_tokens;	/* stack of unused tokens */
 	unsigned	free_count;		/* tokens on the stack */
@@ -43,7 +41,6 @@ int			reader__create(struct reader *reader, const struct backend_ops *ops, int d
 void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);
 unsigned	reader__weight(const struct block_run *run);
-bool		reader__misses(const struct reader *reader, const struct block_run *run);
 void		reader__skip_resident(struct reader *reader, const struct block_run *run);
 int			reader__residency(struct reader *reader, const struct block_run *run);
 void		reader__release(struct reader *reader, const struct block_run *run);

@@ -37,7 +37,6 @@ static const struct
 	{"blocks_released", offsetof(struct counters, blocks_released)},
 	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
 	{"blocks_abandoned", offsetof(struct counters, blocks_abandoned)},
-	{"blocks_known_missing", offsetof(struct counters, known_missing)},
 	{"blocks_in_flight_max", offsetof(struct counters, in_flight_max)},
 	{"files_opened", offsetof(struct counters, files_opened)},
 	{"files_evicted", offsetof(struct counters, files_evicted)},
