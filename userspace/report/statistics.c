@@ -2,7 +2,7 @@
  * statistics.c
  *		Writes the daemon's counters to a file as JSON.
  *
- * The file is replaced in one step, so that a reader never sees half of it.
+ * The file is replaced atomically.
  * Times are in seconds, everything else in blocks, references, requests or
  * files, as the name says.
  */
