@@ -142,7 +142,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 	while (block_queue__retire(&queue, UINT64_MAX, &run))
 		told++;
 	/* An LSN that nothing comes after is never retired. */
-	check(told + queue.waiting == valid && queue.waiting <= queue.head - queue.tail);
+	check(told + queue.queued == valid && queue.queued <= queue.head - queue.tail);
 	block_queue__destroy(&queue);
 }
 

@@ -1,7 +1,6 @@
 /*
  * engine_fixture.h
- *		An engine with a stand-in for a backend, which reads nothing: it notes each
- *		request, completes as many as a test lets it, and finds what a test says.
+ *		An engine with a backend, a clock and memory that tests control.
  */
 #ifndef REDOAHEAD_TEST_ENGINE_FIXTURE_H
 #define REDOAHEAD_TEST_ENGINE_FIXTURE_H
@@ -19,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/engine.h"
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096

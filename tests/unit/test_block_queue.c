@@ -78,7 +78,7 @@ test_orders_and_joins(void **state)
 	take(1, 1, 0, 1, 15, 0);
 	take(2, 0, 7, 1, 10, 0);
 	assert_true(sweep_is_done());
-	assert_int_equal(queue.waiting, 0);
+	assert_int_equal(queue.queued, 0);
 	assert_int_equal(queue.ahead, 6);
 }
 
@@ -135,7 +135,7 @@ test_a_sweep_takes_the_oldest(void **state)
 	take(1, 0, 100, 1, 0, 0);
 	assert_true(sweep_is_done());
 	assert_int_equal(queue.ahead, 3);
-	assert_int_equal(queue.waiting, 7);
+	assert_int_equal(queue.queued, 7);
 }
 
 /* Lost otherwise: redo would wait for a sweep to come round to its next block. */
@@ -183,7 +183,7 @@ test_what_was_replayed_is_given_up(void **state)
 	assert_int_equal(missed.block, 3);
 	assert_false(block_queue__retire(&queue, 100, &missed));
 	assert_int_equal(queue.ahead, 0);
-	assert_int_equal(queue.waiting, 1);
+	assert_int_equal(queue.queued, 1);
 	take(1, 0, 5, 1, 100, 0);
 	assert_true(sweep_is_done());
 }
@@ -201,7 +201,7 @@ test_what_failed_is_not_ahead(void **state)
 	assert_true(block_queue__next(&queue, 16, &run));
 	block_queue__finish(&queue, &run, BLOCK_REFUSED);
 	assert_int_equal(queue.ahead, 0);
-	assert_int_equal(queue.waiting, 0);
+	assert_int_equal(queue.queued, 0);
 	assert_false(block_queue__retire(&queue, 2, &run));
 	assert_int_equal(queue.ahead, 0);
 }
@@ -240,8 +240,8 @@ test_what_was_there_is_always_looked_at_again(void **state)
 			assert_false(i > 0 && block_queue__next_to_revalidate(&queue, i - 1, 16, &run));
 			assert_true(block_queue__next_to_revalidate(&queue, i, 16, &run));
 			assert_int_equal(run.block, 2 * i);
-			assert_true(run.again);
-			assert_int_equal(run.found, i == 5 || i == 7);
+			assert_true(run.evicted);
+			assert_int_equal(run.resident, i == 5 || i == 7);
 		}
 	assert_false(block_queue__next_to_revalidate(&queue, 100, 16, &run));
 	assert_false(block_queue__retire(&queue, 100, &run));
@@ -355,7 +355,7 @@ test_random_traffic_loses_nothing(void **state)
 	}
 	for (int i = 0; i < BLOCKS; i++)
 		assert_int_equal(told[i], 1);
-	assert_int_equal(queue.waiting, 0);
+	assert_int_equal(queue.queued, 0);
 	assert_int_equal(queue.ahead, 0);
 }
 
