@@ -64,13 +64,6 @@ fake_open(struct backend **backend, unsigned depth)
 	return 0;
 }
 
-static void
-fake_set_io_depth(struct backend *backend, unsigned depth)
-{
-	(void) backend;
-	(void) depth;
-}
-
 static int
 fake_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
 {
@@ -140,7 +133,7 @@ fake_close(struct backend *backend)
 }
 
 static const struct backend_ops fake_backend = {
-	.name = "fake",.open = fake_open,.set_io_depth = fake_set_io_depth,.queue = fake_queue,
+	.name = "fake",.open = fake_open,.adaptive = true,.queue = fake_queue,
 	.flush = fake_flush,.residency = fake_residency,.release = fake_release,
 	.close = fake_close
 };

@@ -33,15 +33,10 @@ struct backend;
 struct backend_ops
 {
 	const char *name;			/* as in --backend */
+	bool		adaptive;		/* are completions real, so that depths can be compared? */
 
-	/* Make a backend for at most depth requests at a time. */
-	int			(*open) (struct backend **backend, unsigned depth);
-
-	/*
-	 * From now on no more than depth blocks will be in flight.  NULL if
-	 * requests are done when they are made, so that none ever is.
-	 */
-	void		(*set_io_depth) (struct backend *backend, unsigned depth);
+	/* Make a backend for at most io_depth requests at a time. */
+	int			(*open) (struct backend **backend, unsigned io_depth);
 
 	/* Submit a range; may be held back until flush. */
 	int			(*queue) (struct backend *backend, int fd, uint64_t offset,

@@ -132,7 +132,7 @@ engine__create(struct engine **result, const struct engine_options *options)
 		return err;
 	}
 	control__init(&engine->control, options->io_depth, options->readahead_limit,
-				  options->backend->set_io_depth != NULL);
+				  options->backend->adaptive);
 	*result = engine;
 	return 0;
 }
@@ -165,8 +165,6 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	revalidate__begin(&engine->revalidate);
 	revalidate__begin(&engine->out_of_order_revalidate);
 	control__begin(&engine->control, engine->reader.now_us);
-	if (engine->options.backend->set_io_depth != NULL)
-		engine->options.backend->set_io_depth(engine->reader.backend, engine->control.io_depth);
 }
 
 /*
@@ -381,7 +379,6 @@ steer(struct engine *engine)
 	const struct engine_environment *environment = &engine->options.environment;
 	struct control *control = &engine->control;
 	struct reader *reader = &engine->reader;
-	unsigned	depth = control->io_depth;
 	bool		stalled = reader->now_us - engine->moved_us >= STALLED_US;
 
 	if (stalled && engine->suspected_us != engine->moved_us)
@@ -400,8 +397,6 @@ steer(struct engine *engine)
 	}
 	control__note(control, reader->now_us, reader->counters.blocks_read +
 				  reader->counters.blocks_reread, engine->limited, stalled);
-	if (control->io_depth != depth)
-		engine->options.backend->set_io_depth(reader->backend, control->io_depth);
 }
 
 /*
