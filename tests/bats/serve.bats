@@ -164,7 +164,7 @@ load lib/daemon
 	produce --count 10 --blocks 10
 	[ "$(field status)" = 0 ]
 	wait "$silent"
-	grep -q 'said nothing' "$work/log"
+	grep -q 'no handshake for' "$work/log"
 }
 
 # Lost otherwise: the log's readability, and the disk it fills, when a wrong

@@ -90,7 +90,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 	struct relpath_layout layout = {.block_size = 8192,.tablespace_dir = "PG_18_202506291"};
 	struct block_queue queue;
 	struct block_run run;
-	uint64_t	told = 0;
+	uint64_t	returned = 0;
 	uint64_t	valid = 0;
 	unsigned	count;
 
@@ -118,7 +118,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 		}
 		if (block_queue__room(&queue) == 0)
 			while (block_queue__retire(&queue, UINT64_MAX, &run))
-				told++;
+				returned++;
 		if (block_queue__room(&queue) == 0)
 			continue;
 		block_queue__add(&queue, &key, block, refs[i].lsn);
@@ -126,7 +126,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 		if (i % 8 == 7)
 		{
 			while (block_queue__retire(&queue, refs[i].lsn, &run))
-				told++;
+				returned++;
 			while (block_queue__used(&queue, refs[i].reserved % 128, refs[i].flags, &run))
 				check_run(&run, &layout);
 		}
@@ -134,15 +134,15 @@ fuzz_refs(const uint8_t *data, size_t size)
 				 block_queue__next(&queue, MAX_RUN, &run))
 		{
 			check_run(&run, &layout);
-			told += run.blocks + block_queue__finish(&queue, &run, refs[i].reserved % 4);
+			returned += run.blocks + block_queue__finish(&queue, &run, refs[i].reserved % 4);
 		}
 		else
 			block_queue__begin_sweep(&queue, refs[i].flags);
 	}
 	while (block_queue__retire(&queue, UINT64_MAX, &run))
-		told++;
+		returned++;
 	/* An LSN that nothing comes after is never retired. */
-	check(told + queue.waiting == valid && queue.waiting <= queue.head - queue.tail);
+	check(returned + queue.queued == valid && queue.queued <= queue.head - queue.tail);
 	block_queue__destroy(&queue);
 }
 

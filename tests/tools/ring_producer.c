@@ -5,7 +5,7 @@
  * Connects to a daemon, makes and seals a ring, and emits references: to
  * random or consecutive blocks of given files, or nonsense, at a given rate.
  * Can also do wrong whatever a server could do wrong.  Prints one line of
- * JSON about what the daemon said and did.  Shares no code with the daemon or
+ * JSON about what the daemon replied and did.  Shares no code with the daemon or
  * the extension, only their header, so that it tests both against that.
  */
 #include <argp.h>
@@ -29,14 +29,14 @@
 struct settings
 {
 	const char *socket;			/* path of the daemon's socket */
-	const char *data_directory; /* as told to the daemon */
-	uint64_t	identifier;		/* system identifier, as told */
-	uint32_t	version;		/* ABI version, as told */
-	uint32_t	server_version; /* as told */
-	uint32_t	block_size;		/* as told, bytes */
-	uint32_t	segment_blocks; /* as told */
+	const char *data_directory; /* as sent to the daemon */
+	uint64_t	identifier;		/* system identifier, as sent */
+	uint32_t	version;		/* ABI version, as sent */
+	uint32_t	server_version; /* as sent */
+	uint32_t	block_size;		/* as sent, bytes */
+	uint32_t	segment_blocks; /* as sent */
 	uint32_t	capacity;		/* of the ring, references */
-	const char *tablespace_dir; /* as told */
+	const char *tablespace_dir; /* as sent */
 	uint32_t	spc;			/* of all references */
 	uint32_t	db;				/* of all references */
 	uint32_t	rel;			/* first relation */
@@ -53,7 +53,7 @@ struct settings
 	bool		sequential;		/* consecutive blocks, not random ones */
 	bool		garbage;		/* references of random bytes */
 	bool		no_wait;		/* do not wait until all is done */
-	bool		hold;			/* stay attached until stdin ends, and do what it says */
+	bool		hold;			/* stay connected until stdin ends, and do what it says */
 	const char *fault;			/* what to do wrong, or NULL */
 };
 
@@ -91,7 +91,7 @@ static const struct argp_option options[] = {
 	{"sequential", KEY_SEQUENTIAL, NULL, 0, "consecutive blocks", 0},
 	{"garbage", KEY_GARBAGE, NULL, 0, "references of random bytes", 0},
 	{"no-wait", KEY_NO_WAIT, NULL, 0, "leave without waiting for the daemon", 0},
-	{"hold", KEY_HOLD, NULL, 0, "stay attached until stdin ends; its lines are new replay positions", 0},
+	{"hold", KEY_HOLD, NULL, 0, "stay connected until stdin ends; its lines are new replay positions", 0},
 	{"fault", KEY_FAULT, "NAME", 0,
 		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-handshake, long-handshake, "
 		"magic, ring-magic, ring-version, ref-size, odd-capacity, refs-offset, used-ring, silent, "

@@ -1,7 +1,6 @@
 /*
  * engine_fixture.h
- *		An engine with a stand-in for a backend, which reads nothing: it notes each
- *		request, completes as many as a test lets it, and finds what a test says.
+ *		An engine with a backend, a clock and memory that tests control.
  */
 #ifndef REDOAHEAD_TEST_ENGINE_FIXTURE_H
 #define REDOAHEAD_TEST_ENGINE_FIXTURE_H
@@ -19,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/engine.h"
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
@@ -63,13 +62,6 @@ fake_open(struct backend **backend, unsigned depth)
 	fake.allowed = MAX_REQUESTS;
 	*backend = (struct backend *) &fake;
 	return 0;
-}
-
-static void
-fake_set_io_depth(struct backend *backend, unsigned depth)
-{
-	(void) backend;
-	(void) depth;
 }
 
 static int
@@ -141,7 +133,7 @@ fake_close(struct backend *backend)
 }
 
 static const struct backend_ops fake_backend = {
-	.name = "fake",.open = fake_open,.set_io_depth = fake_set_io_depth,.queue = fake_queue,
+	.name = "fake",.open = fake_open,.adaptive = true,.queue = fake_queue,
 	.flush = fake_flush,.residency = fake_residency,.release = fake_release,
 	.close = fake_close
 };

@@ -1,6 +1,6 @@
 /*
  * test_pool.c
- *		The order in which blocks are asked for, joining, and letting go.
+ *		The order in which blocks are submitted, how they join, and when they are removed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,9 +38,9 @@ add(uint32_t rel, uint32_t segment, uint32_t block, uint64_t lsn)
 	block_queue__add(&queue, &key, block, lsn);
 }
 
-/* The next run is of these blocks, and is asked for. */
+/* The next run is of these blocks, and is submitted. */
 static void
-take(uint32_t rel, uint32_t segment, uint32_t block, uint32_t blocks, uint64_t lsn, unsigned again)
+take(uint32_t rel, uint32_t segment, uint32_t block, uint32_t blocks, uint64_t lsn, unsigned duplicates)
 {
 	struct block_run run;
 
@@ -50,7 +50,7 @@ take(uint32_t rel, uint32_t segment, uint32_t block, uint32_t blocks, uint64_t l
 	assert_int_equal(run.block, block);
 	assert_int_equal(run.blocks, blocks);
 	assert_int_equal(run.lsn, lsn);
-	assert_int_equal(block_queue__finish(&queue, &run, BLOCK_SUBMITTED), again);
+	assert_int_equal(block_queue__finish(&queue, &run, BLOCK_SUBMITTED), duplicates);
 }
 
 static bool
@@ -78,7 +78,7 @@ test_orders_and_joins(void **state)
 	take(1, 1, 0, 1, 15, 0);
 	take(2, 0, 7, 1, 10, 0);
 	assert_true(sweep_is_done());
-	assert_int_equal(queue.waiting, 0);
+	assert_int_equal(queue.queued, 0);
 	assert_int_equal(queue.ahead, 6);
 }
 
@@ -135,12 +135,12 @@ test_a_sweep_takes_the_oldest(void **state)
 	take(1, 0, 100, 1, 0, 0);
 	assert_true(sweep_is_done());
 	assert_int_equal(queue.ahead, 3);
-	assert_int_equal(queue.waiting, 7);
+	assert_int_equal(queue.queued, 7);
 }
 
-/* Lost otherwise: redo would wait for a sweep to come round to its next block. */
+/* Lost otherwise: redo would wait until a sweep reaches its next block. */
 static void
-test_the_express_lane_goes_first(void **state)
+test_the_deadline_queue_goes_first(void **state)
 {
 	struct block_run run;
 
@@ -169,7 +169,7 @@ test_the_express_lane_goes_first(void **state)
 
 /* Lost otherwise: blocks would be read that nobody needs any more. */
 static void
-test_what_was_replayed_is_given_up(void **state)
+test_what_was_replayed_is_removed(void **state)
 {
 	struct block_run missed;
 
@@ -183,7 +183,7 @@ test_what_was_replayed_is_given_up(void **state)
 	assert_int_equal(missed.block, 3);
 	assert_false(block_queue__retire(&queue, 100, &missed));
 	assert_int_equal(queue.ahead, 0);
-	assert_int_equal(queue.waiting, 1);
+	assert_int_equal(queue.queued, 1);
 	take(1, 0, 5, 1, 100, 0);
 	assert_true(sweep_is_done());
 }
@@ -201,7 +201,7 @@ test_what_failed_is_not_ahead(void **state)
 	assert_true(block_queue__next(&queue, 16, &run));
 	block_queue__finish(&queue, &run, BLOCK_REFUSED);
 	assert_int_equal(queue.ahead, 0);
-	assert_int_equal(queue.waiting, 0);
+	assert_int_equal(queue.queued, 0);
 	assert_false(block_queue__retire(&queue, 2, &run));
 	assert_int_equal(queue.ahead, 0);
 }
@@ -240,8 +240,8 @@ test_what_was_there_is_always_looked_at_again(void **state)
 			assert_false(i > 0 && block_queue__next_to_revalidate(&queue, i - 1, 16, &run));
 			assert_true(block_queue__next_to_revalidate(&queue, i, 16, &run));
 			assert_int_equal(run.block, 2 * i);
-			assert_true(run.again);
-			assert_int_equal(run.found, i == 5 || i == 7);
+			assert_true(run.evicted);
+			assert_int_equal(run.resident, i == 5 || i == 7);
 		}
 	assert_false(block_queue__next_to_revalidate(&queue, 100, 16, &run));
 	assert_false(block_queue__retire(&queue, 100, &run));
@@ -312,7 +312,7 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 	assert_false(block_queue__used(&queue, 0, 64, &run));
 }
 
-/* Every block is told exactly once, however lanes, sweeps and redo mix. */
+/* Every block is returned exactly once, in any mix of deadlines, sweeps and redo. */
 static void
 test_random_traffic_loses_nothing(void **state)
 {
@@ -320,14 +320,14 @@ test_random_traffic_loses_nothing(void **state)
 	{
 		BLOCKS = 20000
 	};
-	static uint8_t told[BLOCKS];
+	static uint8_t returned[BLOCKS];
 	uint32_t	added = 0;
 	uint64_t	replay = 0;
 	struct block_run run;
 
 	(void) state;
 	srand(1);
-	memset(told, 0, sizeof(told));
+	memset(returned, 0, sizeof(returned));
 	while (replay < BLOCKS)
 	{
 		for (unsigned n = (unsigned) rand() % 40; n > 0 && added < BLOCKS && block_queue__room(&queue) > 0; n--)
@@ -344,18 +344,18 @@ test_random_traffic_loses_nothing(void **state)
 				continue;
 			}
 			for (uint32_t i = 0; i < run.blocks; i++)
-				told[run.block + i]++;
+				returned[run.block + i]++;
 			assert_int_equal(block_queue__finish(&queue, &run, rand() % 8 > 0 ? BLOCK_SUBMITTED : BLOCK_REFUSED), 0);
 		}
 		replay += (unsigned) rand() % 20;
 		if (replay > added)
 			replay = added;
 		while (block_queue__retire(&queue, replay, &run))
-			told[run.block]++;
+			returned[run.block]++;
 	}
 	for (int i = 0; i < BLOCKS; i++)
-		assert_int_equal(told[i], 1);
-	assert_int_equal(queue.waiting, 0);
+		assert_int_equal(returned[i], 1);
+	assert_int_equal(queue.queued, 0);
 	assert_int_equal(queue.ahead, 0);
 }
 
@@ -370,8 +370,8 @@ main(void)
 		BLOCK_QUEUE_TEST(test_runs_are_bounded),
 		BLOCK_QUEUE_TEST(test_what_comes_later_waits_for_the_next_sweep),
 		BLOCK_QUEUE_TEST(test_a_sweep_takes_the_oldest),
-		BLOCK_QUEUE_TEST(test_the_express_lane_goes_first),
-		BLOCK_QUEUE_TEST(test_what_was_replayed_is_given_up),
+		BLOCK_QUEUE_TEST(test_the_deadline_queue_goes_first),
+		BLOCK_QUEUE_TEST(test_what_was_replayed_is_removed),
 		BLOCK_QUEUE_TEST(test_what_failed_is_not_ahead),
 		BLOCK_QUEUE_TEST(test_what_was_there_is_always_looked_at_again),
 		BLOCK_QUEUE_TEST(test_what_was_absent_is_told_when_redo_has_used_it),

@@ -90,6 +90,15 @@ run_often(uint64_t replay_lsn, int rounds)
 	}
 }
 
+/* So much memory is unused from now on, which the engine reads in its next round. */
+static void
+read_memory(uint64_t unused_bytes, uint64_t replay_lsn)
+{
+	fake_free = unused_bytes;
+	fake_now_us += 1000000;
+	run(replay_lsn);
+}
+
 /* Start with memory that bounds the read-ahead limit: a part of it holds 4096 blocks. */
 static void
 start_with_little_memory(void)
@@ -145,15 +154,9 @@ where_memory_is_full_what_redo_has_used_is_let_go_of(void **state)
 {
 	(void) state;
 	read_where_memory_is_short();
-	engine->full = true;
-	run(1);
+	read_memory(0, 1);
 	assert_int_equal(fake.releases, 0);
-	/* As often as it takes: each time it may be for a moment only. */
-	for (int i = 0; i < 100; i++)
-	{
-		engine->full = true;
-		run(1000 + 104);
-	}
+	run_often(1000 + 104, 100);
 	/* A little later only. */
 	assert_int_equal(fake.releases, 30);
 	for (uint32_t i = 0; i < 200; i++)
@@ -168,7 +171,7 @@ while_memory_is_unused_nothing_is_let_go_of(void **state)
 {
 	(void) state;
 	read_where_memory_is_short();
-	engine->full = false;
+	read_memory(UINT64_MAX, 1);
 	run(1000 + 200);
 	assert_int_equal(fake.releases, 0);
 	finish_and_account(200);
@@ -181,7 +184,7 @@ what_may_have_been_there_is_not_let_go_of(void **state)
 	(void) state;
 	start_with_little_memory();
 	fake.no_cachestat = true;
-	engine->full = true;
+	read_memory(0, 1);
 	for (uint32_t i = 0; i < 200; i++)
 		offer(i * 2, 1000 + i);
 	run_often(1, 20);
@@ -209,12 +212,8 @@ what_was_there_in_part_is_not_let_go_of(void **state)
 	run_often(1, 20);
 	for (uint32_t i = 0; i < 100; i++)
 		offer(2000 + i, 3000);
-	for (int i = 0; i < 100; i++)
-	{
-		engine->full = true;
-		fake.allowed = MAX_REQUESTS;
-		run(4000);
-	}
+	read_memory(0, 4000);
+	run_often(4000, 100);
 	for (uint32_t i = 0; i < 4; i++)
 	{
 		assert_true(fake.released[8 + i]);

@@ -1,6 +1,6 @@
 /*
  * test_fdcache.c
- *		The descriptor cache and the memory of what is missing.
+ *		The descriptor cache.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#include "engine/absent.h"
 #include "engine/fdcache.h"
 
 #define FILES	10
@@ -163,25 +162,6 @@ test_unlinked_files_are_swept(void **state)
 	fdcache__destroy(cache);
 }
 
-static void
-test_absent_expires(void **state)
-{
-	static struct absent absent;
-	struct relpath_key one = key(1);
-	struct relpath_key two = key(2);
-	enum fail_reason reason;
-
-	(void) state;
-	absent__clear(&absent);
-	assert_false(absent__has(&absent, &one, 0, 0, &reason));
-	absent__note(&absent, &one, 5, FAIL_BEYOND_EOF, 1000);
-	assert_true(absent__has(&absent, &one, 5, 2000, &reason));
-	assert_int_equal(reason, FAIL_BEYOND_EOF);
-	assert_false(absent__has(&absent, &one, 4, 2000, &reason));
-	assert_false(absent__has(&absent, &two, 5, 2000, &reason));
-	assert_false(absent__has(&absent, &one, 5, 2000000, &reason));
-}
-
 int
 main(void)
 {
@@ -190,7 +170,6 @@ main(void)
 		cmocka_unit_test(test_pinned_files_stay),
 		cmocka_unit_test(test_missing_and_strange_files),
 		cmocka_unit_test(test_unlinked_files_are_swept),
-		cmocka_unit_test(test_absent_expires),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,6 +1,6 @@
 /*
  * test_residency.c
- *		What is said to be in the page cache, of a file that is put there and evicted.
+ *		The residency of a file that is read and evicted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,9 +51,9 @@ evict(void)
 		skip();					/* a file system that evicts nothing */
 }
 
-/* Lost otherwise: blocks would count as there of which redo must read one half. */
+/* Lost otherwise: blocks would count as resident of which redo must read one half. */
 static void
-all_pages_of_a_range_must_be_there(void **state)
+all_pages_of_a_range_must_be_resident(void **state)
 {
 	char		byte;
 
@@ -69,9 +69,9 @@ all_pages_of_a_range_must_be_there(void **state)
 	assert_int_equal(residency__of(fd, 0, 0), RESIDENT_ALL);
 }
 
-/* Lost otherwise: memory that is let go of, or what is next to it. */
+/* Lost otherwise: memory that is released, or what is next to it. */
 static void
-what_is_let_go_of_leaves_and_nothing_else(void **state)
+a_released_range_is_evicted_and_nothing_else(void **state)
 {
 	char		bytes[16384];
 
@@ -95,9 +95,9 @@ what_is_let_go_of_leaves_and_nothing_else(void **state)
 	assert_int_equal(fsync(fd), 0);
 }
 
-/* Lost otherwise: looking would read what nobody wants any more. */
+/* Lost otherwise: a check would read what nobody wants any more. */
 static void
-looking_reads_nothing(void **state)
+checking_reads_nothing(void **state)
 {
 	(void) state;
 	evict();
@@ -116,9 +116,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_pages_of_a_range_must_be_there),
-		cmocka_unit_test(what_is_let_go_of_leaves_and_nothing_else),
-		cmocka_unit_test(looking_reads_nothing),
+		cmocka_unit_test(all_pages_of_a_range_must_be_resident),
+		cmocka_unit_test(a_released_range_is_evicted_and_nothing_else),
+		cmocka_unit_test(checking_reads_nothing),
 		cmocka_unit_test(what_is_no_file_is_an_error),
 	};
 

@@ -25,9 +25,9 @@ begin(uint32_t timeline)
 	walahead__begin(&wal, &layout);
 }
 
-/* Ask for all that may be asked for; returns how many bytes. */
+/* Take all that may be read; returns how many bytes. */
 static uint64_t
-submit(uint64_t decode_lsn)
+take_all(uint64_t decode_lsn)
 {
 	struct block_run run;
 	uint64_t	blocks = 0;
@@ -47,10 +47,10 @@ test_keeps_ahead_of_decoding(void **state)
 {
 	(void) state;
 	begin(1);
-	assert_int_equal(submit(0), 0);	/* nothing is known yet */
-	assert_in_range(submit(100 * MB + 5), 8 * MB, 8 * MB + 128 * 1024);
-	assert_int_equal(submit(100 * MB + 5), 0);
-	assert_int_equal(submit(101 * MB + 5), 1 * MB);
+	assert_int_equal(take_all(0), 0);	/* nothing is known yet */
+	assert_in_range(take_all(100 * MB + 5), 8 * MB, 8 * MB + 128 * 1024);
+	assert_int_equal(take_all(100 * MB + 5), 0);
+	assert_int_equal(take_all(101 * MB + 5), 1 * MB);
 }
 
 static void
@@ -73,27 +73,27 @@ test_names_the_segments(void **state)
 	assert_int_equal(run.block, 0);
 }
 
-/* A second recovery, or a server that lies, may be anywhere. */
+/* A second recovery, or a faulty server, may be anywhere. */
 static void
 test_follows_jumps(void **state)
 {
 	(void) state;
 	begin(1);
-	submit(100 * MB);
-	assert_int_equal(submit(500 * MB), 8 * MB);
-	assert_int_equal(submit(3 * MB), 8 * MB);
-	assert_int_equal(submit(UINT64_MAX), 0);
-	assert_int_equal(submit(UINT64_MAX - 1 * MB), 0);
-	assert_int_equal(submit(700 * MB), 8 * MB);
+	take_all(100 * MB);
+	assert_int_equal(take_all(500 * MB), 8 * MB);
+	assert_int_equal(take_all(3 * MB), 8 * MB);
+	assert_int_equal(take_all(UINT64_MAX), 0);
+	assert_int_equal(take_all(UINT64_MAX - 1 * MB), 0);
+	assert_int_equal(take_all(700 * MB), 8 * MB);
 }
 
 /* Lost otherwise: a standby would read old segments that are about to be overwritten. */
 static void
-test_leaves_wal_from_elsewhere_alone(void **state)
+test_does_not_read_wal_from_elsewhere(void **state)
 {
 	(void) state;
 	begin(0);
-	assert_int_equal(submit(100 * MB), 0);
+	assert_int_equal(take_all(100 * MB), 0);
 }
 
 /* Lost otherwise: with little memory, WAL is evicted before it is decoded. */
@@ -103,11 +103,11 @@ test_little_memory_holds_little_wal(void **state)
 	(void) state;
 	begin(1);
 	walahead__fit(&wal, 32 * MB);
-	assert_int_equal(submit(100 * MB), 2 * MB);
+	assert_int_equal(take_all(100 * MB), 2 * MB);
 	walahead__fit(&wal, 0);
-	assert_int_equal(submit(200 * MB), MB / 4);
+	assert_int_equal(take_all(200 * MB), MB / 4);
 	walahead__fit(&wal, UINT64_MAX);
-	assert_int_equal(submit(300 * MB), 8 * MB);
+	assert_int_equal(take_all(300 * MB), 8 * MB);
 }
 
 int
@@ -117,7 +117,7 @@ main(void)
 		cmocka_unit_test(test_keeps_ahead_of_decoding),
 		cmocka_unit_test(test_names_the_segments),
 		cmocka_unit_test(test_follows_jumps),
-		cmocka_unit_test(test_leaves_wal_from_elsewhere_alone),
+		cmocka_unit_test(test_does_not_read_wal_from_elsewhere),
 		cmocka_unit_test(test_little_memory_holds_little_wal),
 	};
 

@@ -5,8 +5,7 @@
  * A line is put together in memory and written by one system call, so that
  * lines of several processes do not mix.  When stderr is the journal
  * ($JOURNAL_STREAM is set), a line opens with its syslog priority ("<6>").
- * Data that a user asked for does not go through here: it goes to stdout or
- * to a file.
+ * Output goes to stdout or to a file, not through here.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,7 +56,7 @@ log__write(enum log_level level, const char *format,...)
 		length = sizeof(line) - 2;
 	line[length++] = '\n';
 
-	/* There is nobody left to tell if stderr does not work. */
+	/* An error of stderr cannot be reported. */
 	if (write(STDERR_FILENO, line, length) < 0)
 		return;
 }

@@ -8,8 +8,8 @@
 /* Seriousness of a message; LOG_LEVEL_DEBUG is shown with --verbose only. */
 enum log_level
 {
-	LOG_LEVEL_ERROR,			/* something that was asked for cannot be done */
-	LOG_LEVEL_WARNING,			/* it is done, but not as asked for */
+	LOG_LEVEL_ERROR,			/* something requested cannot be done */
+	LOG_LEVEL_WARNING,			/* it is done, but not as requested */
 	LOG_LEVEL_INFO,				/* a change of state */
 	LOG_LEVEL_DEBUG				/* details, one line per event */
 };

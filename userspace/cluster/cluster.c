@@ -1,11 +1,10 @@
 /*
  * cluster.c
- *		What a PostgreSQL data directory is: who owns it, which major made it,
- *		and its system identifier.
+ *		A PostgreSQL data directory: its owner, major version and system
+ *		identifier.
  *
- * Functions that a user started log what is wrong with the directory.  The
- * paths of relations are in relpath.c; nothing here looks at running
- * processes.
+ * Logs what is wrong with the directory.  relpath.c has the paths of relations,
+ * processes.c the running processes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +37,8 @@ read_file(const struct cluster *cluster, const char *name, void *data, size_t si
 }
 
 /*
- * The major version that made the cluster.  Read anew each time: pg_upgrade
- * may have put another cluster under the same path.
+ * The major version of the cluster.  Read each time, because pg_upgrade may have
+ * put another cluster under the same path.
  */
 int
 cluster__major(const struct cluster *cluster)
@@ -73,7 +72,7 @@ cluster__system_identifier(const struct cluster *cluster, uint64_t *identifier)
 	return n == (int) sizeof(*identifier) ? 0 : -ENODATA;
 }
 
-/* Open a data directory and make sure that it is one. */
+/* Open a directory and check that it is a data directory. */
 int
 cluster__open(struct cluster *cluster, const char *path)
 {
@@ -132,7 +131,7 @@ fail:
 	return err;
 }
 
-/* Forget the directory. */
+/* Close the directory. */
 void
 cluster__close(struct cluster *cluster)
 {
@@ -141,10 +140,7 @@ cluster__close(struct cluster *cluster)
 	cluster->dirfd = -1;
 }
 
-/*
- * Become the owner of the cluster, who alone may open its files and whose
- * startup process alone may talk to us.
- */
+/* Become the owner of the cluster, if this process runs as root. */
 int
 cluster__become_owner(const struct cluster *cluster)
 {

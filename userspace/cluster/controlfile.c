@@ -1,11 +1,10 @@
 /*
  * controlfile.c
- *		What pg_control tells of a cluster: its state and its sizes.
+ *		Reads the cluster's state and its sizes from pg_control.
  *
- * The file's layout differs between majors, but the state has always stood in
- * one place, and the sizes follow a number that PostgreSQL wrote there to be
- * found: the double 1234567.0.  The checksum is not looked at: the server
- * does that, and a state that is being written now is read again soon.
+ * The file's layout differs between majors, but the state is at the same offset in
+ * all of them, and the sizes follow the double 1234567.0 (FLOATFORMAT_VALUE).  Does
+ * not verify the checksum: the server does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,7 @@
 
 #include "cluster/controlfile.h"
 
-/* Where the state is, bytes. */
+/* Offset of the state, bytes. */
 #define STATE_OFFSET	16
 
 /* FLOATFORMAT_VALUE; block size, segment size, WAL block and segment size follow. */

@@ -1,6 +1,6 @@
 /*
  * controlfile.h
- *		What pg_control tells of a cluster.
+ *		The contents of pg_control.
  */
 #ifndef REDOAHEAD_CLUSTER_CONTROLFILE_H
 #define REDOAHEAD_CLUSTER_CONTROLFILE_H

@@ -1,10 +1,10 @@
 /*
  * processes.c
- *		Finds the processes that matter to a cluster: its postmaster, the
- *		startup process, the daemons that serve it.
+ *		Finds the processes of a cluster: its postmaster, the startup process, the
+ *		daemons that serve it.
  *
- * Looks at postmaster.pid and /proc only, and disturbs nobody.  A process may
- * be gone by the time that the caller gets its number.
+ * Reads postmaster.pid and /proc only.  A process may have ended before the caller
+ * uses its number.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -49,7 +49,7 @@ read_of_process(pid_t pid, const char *name, char *text, size_t size)
 	return read_text(AT_FDCWD, path, text, size);
 }
 
-/* Does a process work in the cluster's directory, as postmasters do?  Also if that is secret. */
+/* Does a process work in the cluster's directory, as postmasters do?  True if that cannot be read. */
 static bool
 works_there(pid_t pid, const struct cluster *cluster)
 {
@@ -116,7 +116,7 @@ processes__server(const struct cluster *cluster, struct processes_server *server
 	if (slash == NULL)
 		return -ENOENT;
 	memcpy(slash + 1, "psql", sizeof("psql"));
-	/* It is told as it was set, which may be from the data directory on. */
+	/* As set, so it may be relative to the data directory. */
 	n = snprintf(server->socket_directory, sizeof(server->socket_directory), "%s%s%s",
 				 strchr("/@", lines[4][0]) ? "" : cluster->path,
 				 strchr("/@", lines[4][0]) ? "" : "/", lines[4]);
@@ -199,7 +199,7 @@ struct daemon_search
 	pid_t	   *pids;			/* found ones */
 	unsigned	count;			/* how many */
 	unsigned	max;			/* room for so many */
-	bool		refused;		/* one may be ours, but we may not look */
+	bool		refused;		/* may another one, which must not be inspected, serve it? */
 };
 
 /* Has the process the data directory open? */
@@ -248,8 +248,8 @@ visit_for_daemon(pid_t pid, void *argument)
 }
 
 /*
- * Daemons that serve the cluster; returns how many.  Tells whether there is one
- * of which we are not allowed to find out.
+ * Daemons that serve the cluster; returns how many.  Sets *refused if there
+ * may be another one that this process must not inspect.
  */
 unsigned
 processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, bool *refused)
@@ -261,7 +261,7 @@ processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, boo
 	return search.count;
 }
 
-/* How long ago a process began, us; the kernel tells it to 10 ms. */
+/* Time since a process was started, us, with the kernel's precision of 10 ms. */
 int
 processes__age_us(pid_t pid, uint64_t *age_us)
 {

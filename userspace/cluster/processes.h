@@ -1,6 +1,6 @@
 /*
  * processes.h
- *		The processes that matter to a cluster.
+ *		The processes of a cluster.
  */
 #ifndef REDOAHEAD_CLUSTER_PROCESSES_H
 #define REDOAHEAD_CLUSTER_PROCESSES_H

@@ -2,9 +2,9 @@
  * relpath.c
  *		From a block reference to the segment file that holds the block, and back.
  *
- * A reference comes from another process and may hold anything: every field
- * is checked here, and only here, before a path is made of it.  Paths are
- * relative to the data directory.  Does not look at the file system.
+ * A reference comes from another process and may hold anything: every field is
+ * checked here, and only here, before it becomes part of a path.  Paths are relative
+ * to the data directory.  Does not access the file system.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -122,7 +122,7 @@ relpath__format(const struct relpath_key *key, const struct relpath_layout *layo
 				 key->rel, fork_suffixes[key->fork], segment);
 }
 
-/* Read a number; the text goes on behind it.  False if there is none. */
+/* Parse a number and advance the text.  False if there is none. */
 static bool
 parse_number(const char **text, int base, uint32_t *number)
 {

@@ -8,9 +8,9 @@
 #define REDOAHEAD_VERSION	"0.1"
 
 /* Exit statuses of every subcommand. */
-#define EXIT_OK			0		/* did what was asked for */
-#define EXIT_FAILED		1		/* could not */
-#define EXIT_USAGE		2		/* was asked for something that makes no sense */
+#define EXIT_OK			0		/* success */
+#define EXIT_FAILED		1		/* failure */
+#define EXIT_USAGE		2		/* wrong usage */
 
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
 int			cmd__serve(int argc, char **argv);

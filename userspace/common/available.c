@@ -1,12 +1,11 @@
 /*
  * available.c
- *		How much memory could be had, as /proc and cgroups tell.
+ *		How much memory is available, from /proc and cgroups.
  *
- * Pages are charged to the memory cgroup of the process that touches them first,
- * which is this one (for data, the daemon; for what looking ahead takes, the
- * startup process), and count in all cgroups above it.  Each of them, and the
- * machine, leaves so much: the limit, less what is used, plus what of that is
- * page cache, which makes room.  The least of these counts.  Version 1 and 2 of
+ * Pages are charged to the memory cgroup of the process that touches them first and
+ * count in all cgroups above it.  In each of them, the limit less the usage is
+ * available, plus the part of the usage that is page cache, because it can be
+ * reclaimed.  The minimum of these and of the machine's counts.  Versions 1 and 2 of
  * cgroups differ only in names.
  */
 #include <inttypes.h>
@@ -36,7 +35,7 @@ static const struct cgroup_files versions[] = {
 	{"inactive_file ", "active_file "}},
 };
 
-/* The number behind the first line with this beginning; false if there is none. */
+/* The number after the first line with this beginning; false if there is none. */
 static bool
 read_number(const char *path, const char *beginning, uint64_t *number)
 {
@@ -115,9 +114,9 @@ find_cgroup(const struct cgroup_files *version, char path[PATH_BYTES])
 	return found;
 }
 
-/* What one cgroup leaves for the page cache, bytes, or leaves unused. */
+/* What is available in one cgroup, bytes; if "unused", without page cache. */
 static uint64_t
-left_by(const struct cgroup_files *version, const char *directory, bool unused)
+in_cgroup(const struct cgroup_files *version, const char *directory, bool unused)
 {
 	char		path[PATH_BYTES * 2 + 32];
 	uint64_t	limit = UINT64_MAX;
@@ -142,9 +141,9 @@ left_by(const struct cgroup_files *version, const char *directory, bool unused)
 	return limit > used ? limit - used : 0;
 }
 
-/* What the cgroups of this process leave, likewise. */
+/* The minimum of the cgroups of this process, likewise. */
 static uint64_t
-left_by_cgroups(const struct cgroup_files *version, bool unused)
+in_cgroups(const struct cgroup_files *version, bool unused)
 {
 	char		directory[PATH_BYTES * 2];
 	char		point[PATH_BYTES];
@@ -156,21 +155,21 @@ left_by_cgroups(const struct cgroup_files *version, bool unused)
 	for (;;)
 	{
 		char	   *slash = strrchr(cgroup, '/');
-		uint64_t	left;
+		uint64_t	bytes;
 
 		snprintf(directory, sizeof(directory), "%s%s", point, cgroup);
-		left = left_by(version, directory, unused);
-		if (left < least)
-			least = left;
+		bytes = in_cgroup(version, directory, unused);
+		if (bytes < least)
+			least = bytes;
 		if (slash == NULL)
 			return least;
 		*slash = '\0';
 	}
 }
 
-/* The least of what the machine and cgroups leave. */
+/* The minimum of the machine and the cgroups. */
 static uint64_t
-least_left(const char *line_of_meminfo, bool unused)
+minimum_of_all(const char *line_of_meminfo, bool unused)
 {
 	uint64_t	least = UINT64_MAX;
 	uint64_t	kilobytes;
@@ -179,27 +178,27 @@ least_left(const char *line_of_meminfo, bool unused)
 		least = kilobytes * 1024;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
 	{
-		uint64_t	left = left_by_cgroups(&versions[i], unused);
+		uint64_t	bytes = in_cgroups(&versions[i], unused);
 
-		if (left < least)
-			least = left;
+		if (bytes < least)
+			least = bytes;
 	}
 	return least;
 }
 
 /*
  * How much memory could be page cache of this process, or its own, without swapping,
- * bytes; UINT64_MAX if nothing tells.
+ * bytes; UINT64_MAX if unknown.
  */
 uint64_t
 available__bytes(void)
 {
-	return least_left("MemAvailable:", false);
+	return minimum_of_all("MemAvailable:", false);
 }
 
-/* How much memory is unused, bytes; UINT64_MAX if nothing tells. */
+/* How much memory is unused, bytes; UINT64_MAX if unknown. */
 uint64_t
 available__free_bytes(void)
 {
-	return least_left("MemFree:", true);
+	return minimum_of_all("MemFree:", true);
 }

@@ -1,6 +1,6 @@
 /*
  * available.h
- *		How much memory could be had.
+ *		How much memory is available.
  *
  * Shared by the server extension and the daemon.
  */

@@ -24,7 +24,7 @@ struct session
 {
 	bool		connected;		/* is there one? */
 	bool		hung_up;		/* the server has closed its socket */
-	struct listener_offer server;	/* its descriptors and its handshake */
+	struct handshake_offer server;	/* its descriptors and its handshake */
 	struct ring ring;			/* its references */
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* LSN of the reference taken last */
@@ -63,7 +63,7 @@ int			loop__run(struct daemon *daemon);
 int			loop__watch(struct daemon *daemon, int fd, uint32_t events);
 
 /* session.c */
-void		session__connect(struct daemon *daemon, struct listener_offer *offer);
+void		session__connect(struct daemon *daemon, struct handshake_offer *offer);
 int			session__disconnect(struct daemon *daemon);
 
 /* status.c */

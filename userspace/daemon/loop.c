@@ -65,7 +65,7 @@ loop__watch(struct daemon *daemon, int fd, uint32_t events)
 static void
 handle_event(struct daemon *daemon, int fd)
 {
-	struct listener_offer offer;
+	struct handshake_offer offer;
 	struct signalfd_siginfo info;
 
 	if (fd == daemon->signal_fd)

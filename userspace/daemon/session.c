@@ -17,16 +17,16 @@
  * set, because the server has it open, too.
  */
 static void
-close_server(struct daemon *daemon, struct listener_offer *server)
+close_server(struct daemon *daemon, struct handshake_offer *server)
 {
 	(void) epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, server->eventfd, NULL);
 	(void) epoll_ctl(daemon->epoll_fd, EPOLL_CTL_DEL, server->socket, NULL);
-	listener__drop_offer(server);
+	handshake__drop_offer(server);
 }
 
 /* Begin to serve a recovery, or refuse it. */
 void
-session__connect(struct daemon *daemon, struct listener_offer *offer)
+session__connect(struct daemon *daemon, struct handshake_offer *offer)
 {
 	const struct redoahead_handshake *handshake = &offer->handshake;
 	struct session *session = &daemon->session;

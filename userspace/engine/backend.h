@@ -1,9 +1,8 @@
 /*
  * backend.h
- *		Something that brings byte ranges of files nearer to redo.
+ *		How ranges of files are read into the page cache.
  *
- * The engine decides what to ask for and when; a backend knows how.  Where the
- * data ends up (the page cache today) is the backend's business.
+ * The engine decides what to submit and when; a backend implements the reads.
  */
 #ifndef REDOAHEAD_ENGINE_BACKEND_H
 #define REDOAHEAD_ENGINE_BACKEND_H
@@ -18,10 +17,10 @@
 struct backend_completion
 {
 	uint32_t	token;			/* as given to queue */
-	int32_t		result;			/* bytes of the range now there, or -errno */
+	int32_t		result;			/* bytes of the range now resident, or -errno */
 };
 
-/* How much of a range is there. */
+/* How much of a range is in the page cache, or being read. */
 enum residency
 {
 	RESIDENT_NONE,
@@ -34,17 +33,12 @@ struct backend;
 struct backend_ops
 {
 	const char *name;			/* as in --backend */
+	bool		adaptive;		/* are completions real, so that depths can be compared? */
 
-	/* Make a backend for at most depth requests at a time. */
-	int			(*open) (struct backend **backend, unsigned depth);
+	/* Make a backend for at most io_depth requests at a time. */
+	int			(*open) (struct backend **backend, unsigned io_depth);
 
-	/*
-	 * From now on no more than depth blocks will be in flight.  NULL if
-	 * requests are done when they are made, so that none ever is.
-	 */
-	void		(*set_io_depth) (struct backend *backend, unsigned depth);
-
-	/* Ask for a range; may be held back until flush. */
+	/* Submit a range; may be held back until flush. */
 	int			(*queue) (struct backend *backend, int fd, uint64_t offset,
 						  uint32_t bytes, uint32_t token);
 
@@ -56,16 +50,12 @@ struct backend_ops
 	int			(*flush) (struct backend *backend, unsigned want, unsigned wait_us,
 						  struct backend_completion *done);
 
-	/*
-	 * How much of the range is there, or on its way?  A residency, or -errno if
-	 * that cannot be told.  NULL if it never can.
-	 */
+	/* An enum residency, or -errno if the kernel cannot report it.  NULL: never. */
 	int			(*residency) (int fd, uint64_t offset, uint32_t bytes);
 
 	/*
-	 * Redo has read the range, and nobody need keep it.  False if it stays, as what is
-	 * in it is not on the device yet; it may stay for other reasons.  NULL if it always
-	 * does.
+	 * Remove the range from the page cache.  False if it stays because it is dirty; it
+	 * may stay for other reasons.  NULL: never.
 	 */
 	bool		(*release) (int fd, uint64_t offset, uint32_t bytes);
 	void		(*close) (struct backend *backend);

@@ -1,10 +1,10 @@
 /*
  * submit_fadvise.c
- *		A backend that asks with posix_fadvise(POSIX_FADV_WILLNEED).
+ *		A backend that submits reads with posix_fadvise(POSIX_FADV_WILLNEED).
  *
- * For kernels that refuse io_uring.  The kernel starts the read and says
- * nothing about its end, so that a range counts as there once it is asked
- * for.  The queue of the device is the only limit on what is in flight.
+ * For kernels that refuse io_uring.  The kernel starts the read and does not report
+ * its end, so that a range counts as read when it is submitted.  The queue of the
+ * device is the only limit on what is in flight.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +46,7 @@ fadvise_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, 
 	done = &backend->done[backend->count++];
 	done->token = token;
 
-	/* The kernel says nothing about a range beyond the end: look first. */
+	/* The kernel does not report a range beyond the end. */
 	if (fstat(fd, &st) < 0)
 	{
 		done->result = -errno;

@@ -1,12 +1,12 @@
 /*
  * trace.c
- *		The file of --block-log: a line for each block when its fate is known.
+ *		The file of --block-log: a line for each block when it is finished.
  *
  * Fields are separated by spaces: kind (relation, slru or wal), path below the
  * data directory, block in that file, LSN, result ("read", "stale", "abandoned" or
  * the reason of the failure as in the statistics), and the time since the
  * request, us.
- * For tests, and for people who ask what was fetched; it costs CPU.
+ * For tests and for diagnosis; it costs CPU time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@ block_log__open(struct block_log **result, const char *path)
 	return 0;
 }
 
-/* Tell of one block. */
+/* Write one line. */
 void
 block_log__add(struct block_log *log, const char *kind, const char *path, uint32_t block,
 			 uint64_t lsn, const char *result, uint64_t latency_us)
@@ -54,7 +54,7 @@ block_log__add(struct block_log *log, const char *kind, const char *path, uint32
 			kind, path, block, (unsigned) (lsn >> 32), (unsigned) lsn, result, latency_us);
 }
 
-/* Make what was told so far visible to readers; NULL is fine. */
+/* Flush the file; NULL is fine. */
 void
 block_log__flush(struct block_log *log)
 {

@@ -1,6 +1,6 @@
 /*
  * block_log.h
- *		A line for each block that was asked for.
+ *		A log with a line for each block.
  */
 #ifndef REDOAHEAD_ENGINE_BLOCK_LOG_H
 #define REDOAHEAD_ENGINE_BLOCK_LOG_H

@@ -1,33 +1,33 @@
 /*
  * block_queue.c
- *		Holds the blocks that redo will need, until redo has come to them.
+ *		Holds the blocks that redo will need, until redo has reached them.
  *
- * Two orders matter.  Blocks come, and redo will want them, by LSN.  Disks want
- * them by place: a sweep is a part of the waiting blocks, sorted by file and
- * block, worked off to its end before the next one begins.  What arrives
- * meanwhile waits for the next sweep, so that no block waits for more than two
- * of them (Coffman, Klimko and Ryan, "Analysis of scanning policies for
- * reducing disk seek times", 1972: FSCAN).  A sweep over thousands of blocks
- * may be long; the deadline queue lets the few that redo wants next go first.
+ * Blocks arrive, and redo needs them, in LSN order.  Disks are fastest in the order of
+ * places: a sweep is a part of the queued blocks, sorted by file and block, submitted
+ * to its end before the next one begins.  Blocks that arrive meanwhile are queued for
+ * the next sweep, so that none is delayed by more than two sweeps (Coffman, Klimko and
+ * Ryan, "Analysis of scanning policies for reducing disk seek times", 1972: FSCAN).  A
+ * sweep over thousands of blocks may be long: the deadline queue are the next few for
+ * redo, which are submitted first.
  *
- * A pure data structure: reads no file, no clock and no shared memory.
+ * A pure data structure: uses no file, no clock and no shared memory.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/block_queue.h"
 
-/* Order of two numbers, as qsort wants it. */
+/* Order of two numbers, for qsort. */
 #define ORDER(a, b)		(((a) > (b)) - ((a) < (b)))
 
 enum entry_state
 {
-	ENTRY_QUEUED,				/* to be asked for */
-	ENTRY_SUBMITTED,				/* asked for */
-	ENTRY_ABSENT,				/* asked for, and was not there before */
-	ENTRY_RESIDENT,				/* was there before */
-	ENTRY_USED,					/* was absent, and redo has come to it */
-	ENTRY_DROPPED					/* needless: replayed, or named twice */
+	ENTRY_QUEUED,				/* to be submitted */
+	ENTRY_SUBMITTED,			/* submitted */
+	ENTRY_ABSENT,				/* submitted, and was not resident before */
+	ENTRY_RESIDENT,				/* was resident before */
+	ENTRY_USED,					/* was absent, and redo has reached it */
+	ENTRY_DROPPED					/* replayed, refused, or a duplicate */
 };
 
 struct block_queue_entry
@@ -38,7 +38,7 @@ struct block_queue_entry
 	enum entry_state state;		/* what became of it */
 };
 
-/* Make a queue of at least so many entries, BLOCK_QUEUE_MIN_ENTRIES to BLOCK_QUEUE_MAX_ENTRIES. */
+/* Make a queue of at least so many entries, up to BLOCK_QUEUE_MAX_ENTRIES. */
 int
 block_queue__create(struct block_queue *queue, unsigned entries)
 {
@@ -55,7 +55,7 @@ block_queue__create(struct block_queue *queue, unsigned entries)
 	return -ENOMEM;
 }
 
-/* Free what block_queue__create made. */
+/* Free a queue. */
 void
 block_queue__destroy(struct block_queue *queue)
 {
@@ -65,13 +65,13 @@ block_queue__destroy(struct block_queue *queue)
 	queue->sweep = NULL;
 }
 
-/* Forget all blocks. */
+/* Remove all blocks. */
 void
 block_queue__clear(struct block_queue *queue)
 {
-	queue->head = queue->tail = queue->deadline = queue->looked = queue->used = queue->swept = 0;
+	queue->head = queue->tail = queue->deadline = queue->validated = queue->used = queue->swept = 0;
 	queue->sweep_count = queue->sweep_next = 0;
-	queue->waiting = queue->ahead = 0;
+	queue->queued = queue->ahead = 0;
 }
 
 static struct block_queue_entry *
@@ -95,10 +95,10 @@ block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint3
 	{
 		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED
 	};
-	queue->waiting++;
+	queue->queued++;
 }
 
-/* The end of the next so many blocks for redo. */
+/* The position after the next so many blocks for redo. */
 static uint64_t
 end_of_deadline(const struct block_queue *queue, unsigned deadline_blocks)
 {
@@ -116,9 +116,9 @@ run_of(const struct block_queue_entry *entry)
 }
 
 /*
- * Let go of the blocks of records before replay_lsn, up to the next one that
- * had not been asked for.  Returns true, and tells which, if there was one: then
- * call it again.  Should LSNs ever go back, some blocks stay for longer.
+ * Remove the blocks of records before replay_lsn, up to the next one that was not
+ * submitted.  Returns true and that block if there is one: then call it again.  A block
+ * that is out of LSN order may stay longer.
  */
 bool
 block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed)
@@ -138,7 +138,7 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 			queue->ahead--;
 		else if (state == ENTRY_QUEUED)
 		{
-			queue->waiting--;
+			queue->queued--;
 			*missed = run_of(entry);
 			return true;
 		}
@@ -147,9 +147,8 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 }
 
 /*
- * The next block that was absent before, and that redo has come to: at least "nearest"
- * blocks ago, and at most "farthest", if they have not been overwritten.  Tells each of
- * them once.
+ * The next block that was absent before and that redo has reached, at least "nearest"
+ * and at most "farthest" blocks ago.  Returns each of them once.
  */
 bool
 block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest, struct block_run *run)
@@ -173,7 +172,7 @@ block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest
 	return false;
 }
 
-/* The oldest waiting block, if it is among the next "deadline_blocks" ones for redo. */
+/* The oldest queued block, if it is among the next so many for redo. */
 bool
 block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, struct block_run *run)
 {
@@ -194,7 +193,7 @@ block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, 
 	return false;
 }
 
-/* Up to which LSN the next so many blocks reach; UINT64_MAX if there are no more. */
+/* The LSN of the block after the next so many for redo; UINT64_MAX if there is none. */
 uint64_t
 block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks)
 {
@@ -204,18 +203,17 @@ block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks)
 }
 
 /*
- * The next one in "each" blocks that have been asked for, or the next one that was
- * there before, if a record up to until_lsn needs it: is it still there?  Tells each of
- * them once.  What was there before may be about to leave.
+ * The next one in "each" submitted blocks, or the next one that was resident before, if
+ * a record up to until_lsn needs it.  Returns each of them once.
  */
 bool
 block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, unsigned each, struct block_run *run)
 {
-	if (queue->looked < queue->tail)
-		queue->looked = queue->tail;
-	while (queue->looked < queue->head && entry_at(queue, queue->looked)->lsn <= until_lsn)
+	if (queue->validated < queue->tail)
+		queue->validated = queue->tail;
+	while (queue->validated < queue->head && entry_at(queue, queue->validated)->lsn <= until_lsn)
 	{
-		uint64_t	position = queue->looked++;
+		uint64_t	position = queue->validated++;
 		const struct block_queue_entry *entry = entry_at(queue, position);
 
 		if (entry->state == ENTRY_RESIDENT ||
@@ -223,19 +221,19 @@ block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, u
 			 position % each == 0))
 		{
 			*run = run_of(entry);
-			run->again = true;
-			run->found = entry->state == ENTRY_RESIDENT;
+			run->evicted = true;
+			run->resident = entry->state == ENTRY_RESIDENT;
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Look for blocks once more, from the next one for redo on. */
+/* Return blocks once more, from the next one for redo on. */
 void
 block_queue__restart_revalidation(struct block_queue *queue)
 {
-	queue->looked = queue->tail;
+	queue->validated = queue->tail;
 }
 
 static int
@@ -270,9 +268,9 @@ same_file(const struct block_queue_entry *a, const struct block_queue_entry *b)
 }
 
 /*
- * Begin a sweep over the oldest waiting blocks that have not been in one, at
- * most limit of them, or BLOCK_QUEUE_MAX_SWEEP.  The one before must be done.  Returns
- * how many.
+ * Begin a sweep over the oldest queued blocks that have not been in one, at most
+ * "limit" and BLOCK_QUEUE_MAX_SWEEP.  The one before must be done.  Returns their
+ * number.
  */
 unsigned
 block_queue__begin_sweep(struct block_queue *queue, unsigned limit)
@@ -295,8 +293,8 @@ block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run 
 	uint32_t	i;
 
 	/*
-	 * An entry that redo came to meanwhile may stand for another block by now.
-	 * If that waits it is asked for a little early, out of place.
+	 * Redo may have reached an entry, which may be used for another block now.  If
+	 * that is queued, it is submitted early, out of order.
 	 */
 	while (queue->sweep_next < queue->sweep_count &&
 		   entry_at(queue, queue->sweep[queue->sweep_next])->state != ENTRY_QUEUED)
@@ -311,7 +309,7 @@ block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run 
 		const struct block_queue_entry *entry = entry_at(queue, queue->sweep[i]);
 		uint32_t	distance = entry->block - run->block;
 
-		/* The last block once more, or the one after it. */
+		/* The last block of the run once more, or its neighbour. */
 		if (entry->state != ENTRY_QUEUED || !same_file(entry, first) ||
 			distance + 1 < run->blocks || distance > run->blocks)
 			break;
@@ -329,8 +327,8 @@ block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run 
 }
 
 /*
- * Done with the run that block_queue__next or block_queue__next_deadline told last, and what became of it.
- * Returns how many of its entries named a block that another one named, too.
+ * Finish the run that block_queue__next or block_queue__next_deadline returned last.
+ * Returns how many of its entries were duplicates.
  */
 unsigned
 block_queue__finish(struct block_queue *queue, const struct block_run *run, enum block_outcome outcome)
@@ -346,17 +344,17 @@ block_queue__finish(struct block_queue *queue, const struct block_run *run, enum
 	if (run->span == 0)
 	{
 		entry_at(queue, queue->deadline)->state = state;
-		queue->waiting--;
+		queue->queued--;
 		return 0;
 	}
 	for (uint32_t i = 0, blocks = 0; i < run->span; i++)
 	{
 		struct block_queue_entry *entry = entry_at(queue, queue->sweep[queue->sweep_next++]);
-		bool		again = entry->block - run->block < blocks;
+		bool		duplicate = entry->block - run->block < blocks;
 
-		entry->state = again ? ENTRY_DROPPED : state;
-		blocks += !again;
+		entry->state = duplicate ? ENTRY_DROPPED : state;
+		blocks += !duplicate;
 	}
-	queue->waiting -= run->span;
+	queue->queued -= run->span;
 	return run->span - run->blocks;
 }

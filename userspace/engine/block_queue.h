@@ -1,6 +1,6 @@
 /*
  * block_queue.h
- *		The blocks that redo will need, and the order in which to ask for them.
+ *		The blocks that redo will need, and the order in which they are submitted.
  */
 #ifndef REDOAHEAD_ENGINE_BLOCK_QUEUE_H
 #define REDOAHEAD_ENGINE_BLOCK_QUEUE_H
@@ -10,11 +10,11 @@
 
 #include "cluster/relpath.h"
 
-/* Blocks that a queue may hold. */
+/* Least and greatest size of a queue, blocks. */
 #define BLOCK_QUEUE_MIN_ENTRIES	64
 #define BLOCK_QUEUE_MAX_ENTRIES	(1024 * 1024)
 
-/* Most blocks of a sweep; sorting them takes some 50 ms. */
+/* Most blocks of a sweep; sorting them takes about 50 ms. */
 #define BLOCK_QUEUE_MAX_SWEEP		(128 * 1024)
 
 /* A run of adjacent blocks in one segment file. */
@@ -24,37 +24,37 @@ struct block_run
 	uint32_t	block;			/* first block in the segment */
 	uint32_t	blocks;			/* length, blocks */
 	uint64_t	lsn;			/* the last record that needs one of them */
-	uint32_t	span;			/* entries of the sweep; 0: from the deadline queue */
-	bool		again;			/* was read before, and is gone */
-	bool		found;			/* was there before */
+	uint32_t	span;			/* entries of the sweep that it covers; 0: from the deadline queue */
+	bool		evicted;		/* was read before and evicted */
+	bool		resident;		/* was resident when it was to be submitted */
 };
 
 /* What became of a run. */
 enum block_outcome
 {
 	BLOCK_REFUSED,				/* it cannot be read */
-	BLOCK_SUBMITTED,					/* it has been asked for; maybe it was there */
-	BLOCK_READ_ABSENT,				/* it has been asked for, as it was not there */
-	BLOCK_RESIDENT					/* it was there, and not asked for */
+	BLOCK_SUBMITTED,					/* it was submitted; whether it was resident is unknown */
+	BLOCK_READ_ABSENT,				/* it was submitted, because it was not resident */
+	BLOCK_RESIDENT					/* it was resident, and not submitted */
 };
 
 struct block_queue_entry;
 
 struct block_queue
 {
-	struct block_queue_entry *entries; /* circular, as they came: by LSN */
+	struct block_queue_entry *entries; /* circular, in order of arrival, which is LSN order */
 	uint32_t	mask;			/* number of them, less 1 */
 	uint64_t	head;			/* entries added so far */
-	uint64_t	tail;			/* the oldest one that redo has not come to */
-	uint64_t	deadline;		/* none before this one waits */
-	uint64_t	looked;			/* none before this one is to be looked for */
-	uint64_t	used;			/* all before this one were told as used */
+	uint64_t	tail;			/* the oldest one that redo has not reached */
+	uint64_t	deadline;		/* none before this one is queued */
+	uint64_t	validated;			/* all before this one need no revalidation */
+	uint64_t	used;			/* all before this one were returned as used */
 	uint64_t	swept;			/* all before this one were put into a sweep */
-	uint32_t   *sweep;			/* indexes of entries, as the disk has them */
+	uint32_t   *sweep;			/* indexes of entries, by file and block */
 	uint32_t	sweep_count;	/* entries in the sweep */
 	uint32_t	sweep_next;		/* its next one */
-	unsigned	waiting;		/* entries that have not been asked for */
-	unsigned	ahead;			/* entries asked for that redo has not come to */
+	unsigned	queued;			/* entries not submitted yet */
+	unsigned	ahead;			/* entries submitted that redo has not reached */
 };
 
 int			block_queue__create(struct block_queue *queue, unsigned entries);

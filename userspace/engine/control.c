@@ -1,130 +1,230 @@
 /*
  * control.c
- *		Finds out how many blocks to have in flight, and how far to read ahead.
+ *		Chooses how many blocks may be in flight, and how many may be read ahead.
  *
- * The depth is found by trials: control_depth.c.
+ * The law: a sample measures blocks per second while more blocks are wanted than may
+ * be in flight.  While redo waits, the controller probes twice the I/O depth, and
+ * keeps it and probes again if that brings at least a tenth more.  If not, it returns
+ * to the depth before, and the next probe comes after a pause that doubles with each
+ * failure until the recovery ends.  The read-ahead limit is what fits into memory;
+ * where memory bounds it, it bounds the I/O depth, too.
  *
- * The readahead_limit, which is how many blocks may be read and not yet used by redo.
- * The larger, the better can disks be swept and bursts be smoothed, so it is
- * as large as memory allows: a page that is read ahead is at the wrong end of
- * the kernel's list of inactive pages only after as much as that list holds
- * has been read and written since.  Where memory is short, the depth is bounded, too.
+ * The depth never decreases otherwise: on devices with a limit of requests per second
+ * a depth that is too large costs at most 4 % of their speed.
  *
  * Knows no engine, no clock and no files.
  */
 #include <string.h>
 
-#include "engine/control_internal.h"
+#include "engine/control.h"
 
-/* The window changes when memory asks for one so much larger or smaller, percent. */
-#define MORE_MEMORY_PERCENT	125
-#define LESS_MEMORY_PERCENT	90
+/* A sample takes so many blocks per block of depth, and at least so long, us. */
+#define SAMPLE_DEPTHS	4
+#define SAMPLE_US		20000
 
-static const char *const reason_names[] = {
-	[CONTROL_START] = "start",
-	[CONTROL_FASTER] = "faster",
-	[CONTROL_AS_FAST] = "as fast",
-	[CONTROL_LESS_MEMORY] = "less memory",
-	[CONTROL_MORE_MEMORY] = "more memory",
-};
+/* Redo waits if it does so in this part of a sample, percent. */
+#define WAITS_PERCENT	10
+
+/* Twice the depth must bring so much, percent of the speed; arrays bring 120 and more. */
+#define FASTER_PERCENT	110
+
+/* Samples between the first probe that fails and the next. */
+#define FIRST_PAUSE		4
+
+/* The read-ahead limit follows memory that differs by so much, percent of the limit. */
+#define MEMORY_PERCENT	15
+
+/*
+ * Where memory bounds the read-ahead limit, the I/O depth begins at one in so many
+ * blocks of the limit and grows to one in so many, but is never bounded below
+ * LIMITED_MIN: what is submitted at once delays redo's writes, which must make room.
+ */
+#define LIMITED_START_PART	32
+#define LIMITED_MAX_PART	4
+#define LIMITED_MIN			32
+
+static unsigned
+min(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
 
 /* Why, in a word or two. */
 const char *
 control__reason_name(enum control_reason reason)
 {
-	return reason_names[reason];
+	static const char *const names[] = {
+		[CONTROL_FASTER] = "faster",
+		[CONTROL_LESS_MEMORY] = "less memory",
+		[CONTROL_MORE_MEMORY] = "more memory",
+	};
+
+	return names[reason];
 }
 
-/*
- * Begin with a depth of at most its maximum, in blocks.  Without trials it stays as it is.
- */
+/* Bounds in blocks.  Unless it is adaptive, the I/O depth stays as it is. */
 void
-control__init(struct control *control, unsigned depth, unsigned max_depth,
-			  unsigned max_readahead, bool trials)
+control__init(struct control *control, unsigned max_depth, unsigned max_readahead, bool adaptive)
 {
-	memset(control, 0, sizeof(*control));
-	control->io_depth = control->settled = depth < max_depth ? depth : max_depth;
-	control->max_depth = max_depth;
-	control->readahead_limit = control->max_readahead = max_readahead;
-	control->trials = control->starting = trials;
-	control_depth__init(control);
+	*control = (struct control)
+	{
+		.io_depth = min(CONTROL_START_DEPTH, max_depth),.max_depth = max_depth,
+			.readahead_limit = max_readahead,.max_readahead = max_readahead,
+			.adaptive = adaptive
+	};
+	control->settled = control->io_depth;
 }
 
-/*
- * A recovery begins: limits stay as the last one left them, the record and the
- * measurement start anew.
- */
+/* Measure with the settled depth from now on. */
+static void
+restart(struct control *control, uint64_t skip)
+{
+	control->io_depth = control->settled;
+	control->sample_blocks = control->sample_us = control->sample_waits_us = 0;
+	control->skip = skip;
+}
+
+/* A recovery begins: limits stay as the last one left them, all else starts anew. */
 void
 control__begin(struct control *control, uint64_t now_us)
 {
-	control->changes = control->failed_trials = 0;
+	control->changes = control->failed_probes = 0;
 	control->last_us = now_us;
 	control->last_blocks = 0;
 	control->was_limited = false;
-	control_depth__begin(control);
+	control->pause = 0;
+	control->next_pause = FIRST_PAUSE;
+	restart(control, 0);
 }
 
-/* Remember a change and its reason. */
-void
-control__record(struct control *control, enum control_reason reason, unsigned from,
-				unsigned to)
+/* Remember a change. */
+static struct control_change *
+record(struct control *control, enum control_reason reason, unsigned from, unsigned to)
 {
-	bool		speed = reason == CONTROL_FASTER || reason == CONTROL_AS_FAST;
+	struct control_change *change = &control->log[control->changes++ % CONTROL_LOG];
 
-	control->log[control->changes++ % CONTROL_LOG] = (struct control_change)
+	*change = (struct control_change)
 	{
-		.at_us = control->last_us,.reason = reason,.from = from,.to = to,
-			.io_depth = speed || reason == CONTROL_START,
-			.rate_from = speed ? control->before : 0,
-			.rate_to = speed ? control->tried : 0
+		.at_us = control->last_us,.reason = reason,.from = from,.to = to
 	};
+	return change;
 }
 
-/* What was settled on is too deep for the memory that there is now. */
-static void
-bound_depth(struct control *control, unsigned most)
-{
-	unsigned	before = control->settled;
-
-	if (before <= most)
-		return;
-	control->io_depth = control->settled = most;
-	control->starting = false;
-	control__record(control, CONTROL_LESS_MEMORY, before, control->settled);
-	control->log[(control->changes - 1) % CONTROL_LOG].io_depth = true;
-	control_depth__restart(control, before);
-}
-
+/* The largest I/O depth if only one in so many blocks of the limit may be in flight. */
 static unsigned
-least_readahead(const struct control *control)
+limited_depth(const struct control *control, unsigned part)
 {
-	return CONTROL_MIN_READAHEAD < control->max_readahead ? CONTROL_MIN_READAHEAD : control->max_readahead;
+	unsigned	depth = control->readahead_limit / part;
+
+	if (!control__memory_limited(control))
+		return control->max_depth;
+	return min(depth < LIMITED_MIN ? LIMITED_MIN : depth, control->max_depth);
 }
 
 /*
- * So many blocks fit into memory without pushing out what redo has not used.
+ * So many blocks fit into memory without evicting those that redo has not used.
  * Follows only changes that matter.
  */
 void
 control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 {
-	unsigned	readahead_limit = control->max_readahead;
-	unsigned	least = least_readahead(control);
+	unsigned	least = min(CONTROL_MIN_READAHEAD, control->max_readahead);
 	unsigned	before = control->readahead_limit;
-	bool		was_short = control__memory_limited(control);
+	unsigned	limit = control->max_readahead;
+	bool		was_limited = control__memory_limited(control);
+	unsigned	settled = control->settled;
+	unsigned	bound;
 
-	if (memory_blocks < readahead_limit)
-		readahead_limit = memory_blocks < least ? least : (unsigned) memory_blocks;
-	if (readahead_limit == before ||
-		(readahead_limit > before && readahead_limit != control->max_readahead &&
-		 (uint64_t) readahead_limit * 100 < (uint64_t) before * MORE_MEMORY_PERCENT) ||
-		(readahead_limit < before && readahead_limit != least &&
-		 (uint64_t) readahead_limit * 100 > (uint64_t) before * LESS_MEMORY_PERCENT))
+	if (memory_blocks < limit)
+		limit = memory_blocks < least ? least : (unsigned) memory_blocks;
+	if (limit == before)
+		return;
+	if (limit != least && limit != control->max_readahead &&
+		(uint64_t) limit * 100 < (uint64_t) before * (100 + MEMORY_PERCENT) &&
+		(uint64_t) limit * 100 > (uint64_t) before * (100 - MEMORY_PERCENT))
 		return;
 	control->last_us = now_us;
-	control->readahead_limit = readahead_limit;
-	control__record(control, readahead_limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY,
-					before, readahead_limit);
-	if (control->trials)
-		bound_depth(control, was_short ? control_depth__max(control) : control_depth__first(control));
+	control->readahead_limit = limit;
+	record(control, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
+
+	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
+	if (!control->adaptive || settled <= bound)
+		return;
+	control->settled = bound;
+	record(control, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
+	restart(control, settled);
+}
+
+/* A probe has been measured: keep its depth if it pays.  Returns whether it did. */
+static bool
+end_probe(struct control *control, uint32_t rate)
+{
+	struct control_change *change;
+
+	if ((uint64_t) rate * 100 < (uint64_t) control->base_rate * FASTER_PERCENT)
+	{
+		control->failed_probes++;
+		control->pause = control->next_pause;
+		control->next_pause *= 2;
+		restart(control, control->io_depth + control->settled);
+		return false;
+	}
+	change = record(control, CONTROL_FASTER, control->settled, control->io_depth);
+	change->io_depth = true;
+	change->rate_from = control->base_rate;
+	change->rate_to = rate;
+	control->settled = control->io_depth;
+	return true;
+}
+
+/* A sample is complete: judge a probe, and begin the next one if it is time for that. */
+static void
+end_sample(struct control *control)
+{
+	uint32_t	rate = (uint32_t) (control->sample_blocks * 1000000 / control->sample_us);
+	bool		redo_waits = control->sample_waits_us * 100 >= control->sample_us * WAITS_PERCENT;
+	unsigned	most = limited_depth(control, LIMITED_MAX_PART);
+
+	if (control->io_depth != control->settled && !end_probe(control, rate))
+		return;
+	control->base_rate = rate;
+	restart(control, 0);
+	if (control->pause > 0)
+		control->pause--;
+	else if (redo_waits && control->settled < most)
+	{
+		control->io_depth = min(control->settled * 2, most);
+		control->skip = control->settled + control->io_depth;
+	}
+}
+
+/*
+ * To be called often: so many blocks have been read so far; limited if more are
+ * wanted than may be in flight.
+ */
+void
+control__note(struct control *control, uint64_t now_us, uint64_t blocks,
+			  bool limited, bool redo_waits)
+{
+	uint64_t	read = blocks - control->last_blocks;
+	uint64_t	passed_us = now_us - control->last_us;
+
+	control->last_us = now_us;
+	control->last_blocks = blocks;
+	if (!control->adaptive)
+		return;
+
+	if (control->skip > 0)
+		control->skip -= read < control->skip ? read : control->skip;
+	else if (control->was_limited && limited)
+	{
+		control->sample_blocks += read;
+		control->sample_us += passed_us;
+		control->sample_waits_us += control->was_waiting ? passed_us : 0;
+	}
+	control->was_limited = limited;
+	control->was_waiting = redo_waits;
+	if (control->sample_blocks >= (uint64_t) SAMPLE_DEPTHS * control->io_depth &&
+		control->sample_us >= SAMPLE_US)
+		end_sample(control);
 }

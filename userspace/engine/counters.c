@@ -46,7 +46,7 @@ counters__fail_reason(int error)
 	}
 }
 
-/* Blocks that were not brought in, for all reasons. */
+/* Blocks that were not read, for all reasons. */
 uint64_t
 counters__failed(const struct counters *counters)
 {

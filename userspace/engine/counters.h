@@ -1,6 +1,6 @@
 /*
  * counters.h
- *		What the daemon counts, for one recovery or over its whole life.
+ *		What is counted in one recovery, or in all of them.
  *
  * Plain numbers only.
  */
@@ -11,7 +11,7 @@
 
 #include "cluster/relpath.h"
 
-/* Why a block that was wanted was not brought in. */
+/* Why a block was not read. */
 enum fail_reason
 {
 	FAIL_MISSING_FILE,			/* no such file or directory */
@@ -28,31 +28,30 @@ struct counters
 {
 	uint64_t	refs_taken;		/* references taken from the ring */
 	uint64_t	refs_implied;	/* of those, implied but not named by the WAL */
-	uint64_t	refs_out_of_order;		/* references that came after those of later records */
+	uint64_t	refs_out_of_order;	/* references with an LSN below an earlier one's */
 	uint64_t	refs_duplicate; /* same block twice in one sweep */
 	uint64_t	refs_invalid[INVALID_REASON_COUNT]; /* refused, by reason */
-	uint64_t	sweeps;			/* times that waiting blocks were put in order */
-	uint64_t	blocks_stale;	/* blocks already replayed when their turn came */
+	uint64_t	sweeps;			/* times that queued blocks were sorted */
+	uint64_t	blocks_stale;	/* blocks already replayed when they were to be submitted */
 	uint64_t	requests;		/* read requests issued */
 	uint64_t	requests_joined;	/* of those, for more than one block */
 	uint64_t	blocks_requested;	/* blocks in all requests issued */
-	uint64_t	blocks_read;	/* blocks brought into the page cache */
-	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not brought in, by reason */
-	uint64_t	blocks_resident;	/* blocks that were there, and not asked for, where memory is short */
-	uint64_t	blocks_rechecked;	/* blocks looked for once more when redo was near */
-	uint64_t	blocks_reread;	/* of those, gone and read again; not in blocks_read */
-	uint64_t	blocks_released;	/* let go of when redo had come to them, where memory is short */
+	uint64_t	blocks_read;	/* blocks read into the page cache */
+	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not read, by reason */
+	uint64_t	blocks_resident;	/* blocks resident before, and not submitted, under memory pressure */
+	uint64_t	blocks_rechecked;	/* blocks whose residency was checked once more before redo */
+	uint64_t	blocks_reread;	/* of those, evicted and read again; not in blocks_read */
+	uint64_t	blocks_released;	/* blocks removed from the page cache after redo, under memory pressure */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */
-	uint64_t	blocks_abandoned;	/* planned, but the recovery ended first */
-	uint64_t	known_missing;	/* of the failed, known from an earlier attempt */
+	uint64_t	blocks_abandoned;	/* queued when the recovery ended */
 	uint64_t	latency_us;		/* from request to completion, summed, us */
 	uint64_t	in_flight_max;	/* most blocks in flight at once */
 	uint64_t	files_opened;	/* data files opened */
 	uint64_t	files_evicted;	/* descriptors closed to make room */
 	uint64_t	files_dropped;	/* descriptors closed: the file was unlinked */
-	uint64_t	sleeps;			/* times the daemon waited to be woken */
-	uint64_t	cpu_us;			/* user and system time, us */
-	uint64_t	elapsed_us;		/* time attached, us */
+	uint64_t	sleeps;			/* times that the daemon slept until the server woke it */
+	uint64_t	cpu_us;			/* user and system time of the process, us */
+	uint64_t	elapsed_us;		/* time connected, us */
 };
 
 const char *counters__fail_name(enum fail_reason reason);

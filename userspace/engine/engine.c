@@ -2,67 +2,110 @@
  * engine.c
  *		Keeps the right number of reads in flight, in the right order.
  *
- * References wait in a queue (block_queue.h), which puts them in order; the engine
- * makes one request of each run of blocks, unless redo has come to it already.
- * Those that come out of the order of LSNs, because the server has found out only
- * shortly before redo comes to them, have a queue of their own, which goes first.
- * How many blocks may be in flight, and how many may be there before redo needs
- * them, is decided by the controller (control.h) from how fast blocks come.
- * Knows neither where references come from nor how a backend reads.  Every block
- * ends in exactly one counter: duplicate, read, found, failed, stale or abandoned.
+ * References are queued (block_queue.h) and submitted as runs of blocks: first those
+ * that redo needs next, then the rest in sweeps.  References out of LSN order, which
+ * the server emits shortly before redo needs them, have a queue of their own, which
+ * goes first.  The controller (control.h) chooses how many blocks may be in flight and
+ * how many may be read ahead.  Does not know where references come from nor how a
+ * backend reads.  Every block ends in exactly one counter: duplicate, read, resident,
+ * failed, stale or abandoned.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
+#include "engine/block_queue.h"
+#include "engine/engine.h"
+#include "engine/reader.h"
+#include "engine/revalidate.h"
+#include "engine/walahead.h"
 
 /*
- * How long the end of a recovery waits for one completion at a time, and for
- * all of them, us.
+ * How long the end of a recovery waits for one completion, and for all of them, us.
  */
 #define DRAIN_WAIT_US	100000
 #define DRAIN_TIMEOUT_US	30000000
 
 /*
- * Of the blocks that may be in flight, one in so many, but at least so many,
- * are those that redo will want next, wherever they are.
+ * Of the blocks that may be in flight, one in DEADLINE_PART, but at least
+ * DEADLINE_MIN, are those that redo needs next, wherever they are on disk.
  */
 #define DEADLINE_PART	32
-#define DEADLINE_MIN		4
+#define DEADLINE_MIN	4
 
-/* Longest time to ask for blocks before looking for answers, us. */
-#define SUBMIT_US			5000
+/* Longest time to submit blocks before completions are fetched, us. */
+#define SUBMIT_US		5000
 
 /*
- * A sweep is begun only when this part of the window is free: what redo frees
- * piece by piece would be asked for piece by piece, in no order.
+ * A sweep begins when this part of the read-ahead limit is free: otherwise blocks
+ * would be submitted one by one as redo proceeds, in no order.
  */
 #define SWEEP_PART		8
 
-/* Part of the window that what is asked for late, and what is not, has at least. */
+/* Part of the read-ahead limit that each of the two queues has at least. */
 #define OUT_OF_ORDER_PART_MIN	8
 
+/* The share of references out of order is that of so many recent references. */
+#define RECENT_REFS			65536
+
 /*
- * What redo has used is let go of so many blocks later: the kernel puts off what it
- * does to a page's place in its lists, and would first have to do that on all CPUs.
- * But not much later: it may have left shared buffers, and be in the page cache anew.
+ * Blocks are released so many blocks after redo has reached them: the kernel defers
+ * the moves of pages between its lists, and would have to complete them on all CPUs
+ * first.  Not much later: they may be resident anew, after eviction from shared buffers.
  */
 #define RELEASE_NEAREST	64
 #define RELEASE_FARTHEST	2048
 
-/* Longest time to let go of blocks before asking for others, us. */
+/* Longest time to release blocks before others are submitted, us. */
 #define RELEASE_US		1000
 
-/* What redo comes to next is looked for once more; depths. */
+/* The blocks that redo needs next are revalidated, so many times the I/O depth. */
 #define REVALIDATE_DEPTHS	4
 
-/* What came late is counted in so many references, the latest ones. */
-#define RECENT_REFS		65536
+/*
+ * Part of available memory that may hold blocks read ahead.  Redo modifies most of the
+ * pages that it reads, new pages pass a list that holds half of the page cache, and
+ * other processes use memory, too.
+ */
+#define MEMORY_PART		8
+
+/* Time between two readings of available memory, us. */
+#define MEMORY_US		1000000
+
+/* Redo waits if it has not proceeded for so long, us. */
+#define STALLED_US		500
+
+struct engine
+{
+	struct engine_options options;	/* as given */
+	struct reader reader;		/* reads blocks */
+	struct control control;		/* how many blocks, and how far ahead */
+	struct block_queue queue;	/* blocks in LSN order */
+	struct block_queue out_of_order;	/* blocks below the newest LSN */
+	struct revalidate revalidate;	/* of the first queue */
+	struct revalidate out_of_order_revalidate;	/* of the second one */
+	struct walahead wal;		/* WAL to read */
+	uint64_t	newest_lsn;		/* latest record whose block is in the first queue */
+	unsigned	recent_refs;	/* recent references */
+	unsigned	recent_out_of_order;	/* of those, the ones out of order */
+	bool		blocked;		/* no descriptor until a request completes */
+	bool		limited;		/* more is wanted than may be in flight */
+	bool		memory_full;	/* less memory is unused than may hold blocks read ahead */
+	uint64_t	memory_us;		/* time of the last reading of memory, us */
+	uint64_t	replay_lsn;		/* position of redo */
+	uint64_t	moved_us;		/* time of its last change, us */
+	uint64_t	suspected_us;	/* moved_us when blocks were last suspected to be evicted, us */
+};
 
 static unsigned
 min(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
+}
+
+static uint64_t
+now_us(const struct engine *engine)
+{
+	return engine->options.environment.now_us();
 }
 
 /* Make an engine; it opens no file of the cluster before engine__begin. */
@@ -88,8 +131,8 @@ engine__create(struct engine **result, const struct engine_options *options)
 		engine__destroy(engine);
 		return err;
 	}
-	control__init(&engine->control, CONTROL_START_DEPTH, options->io_depth, options->readahead_limit,
-				  options->backend->set_io_depth != NULL);
+	control__init(&engine->control, options->io_depth, options->readahead_limit,
+				  options->backend->adaptive);
 	*result = engine;
 	return 0;
 }
@@ -115,52 +158,53 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	engine->moved_us = engine->suspected_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
 	engine->recent_refs = engine->recent_out_of_order = 0;
-	engine->full = false;
+	engine->memory_full = false;
 	block_queue__clear(&engine->queue);
 	block_queue__clear(&engine->out_of_order);
 	walahead__begin(&engine->wal, layout);
 	revalidate__begin(&engine->revalidate);
 	revalidate__begin(&engine->out_of_order_revalidate);
 	control__begin(&engine->control, engine->reader.now_us);
-	if (engine->options.backend->set_io_depth != NULL)
-		engine->options.backend->set_io_depth(engine->reader.backend, engine->control.io_depth);
 }
 
 /*
- * Ask for a run that a queue told last; false if it must wait.
+ * Submit a run that a queue has returned; false if it must wait.
  *
- * Where memory is short, only if it is not there.  The kernel marks dirty pages that it
- * wants to reclaim with the bit that elsewhere means that a reader will go on, so that
- * to read one starts read-ahead of what nobody wants (PG_reclaim is PG_readahead; no
- * advice to the file changes that).
+ * Under memory pressure, only if it is not resident: the kernel marks dirty pages that
+ * it wants to reclaim with the bit that elsewhere triggers read-ahead (PG_reclaim is
+ * PG_readahead), so that reading one reads others that nobody wants, whatever the
+ * advice to the file.
  */
 static bool
 submit_run(struct engine *engine, struct block_queue *queue, const struct block_run *run)
 {
 	enum block_outcome outcome;
-	int			found = -1;		/* not known */
+	int			residency = -1; /* unknown */
 	int			submitted;
 
 	if (control__memory_limited(&engine->control))
-		found = reader__residency(&engine->reader, run);
-	if (found == RESIDENT_ALL)
+		residency = reader__residency(&engine->reader, run);
+	if (residency == RESIDENT_ALL)
 	{
 		reader__skip_resident(&engine->reader, run);
-		engine->reader.counters.refs_duplicate += block_queue__finish(queue, run, BLOCK_RESIDENT);
-		return true;
+		outcome = BLOCK_RESIDENT;
 	}
-	submitted = reader__submit(&engine->reader, run);
-	if (submitted < 0)
+	else
 	{
-		engine->blocked = true;
-		return false;
+		submitted = reader__submit(&engine->reader, run);
+		if (submitted < 0)
+		{
+			engine->blocked = true;
+			return false;
+		}
+		outcome = submitted == 0 ? BLOCK_REFUSED :
+			residency == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
 	}
-	outcome = submitted == 0 ? BLOCK_REFUSED : found == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
 	engine->reader.counters.refs_duplicate += block_queue__finish(queue, run, outcome);
 	return true;
 }
 
-/* May so many more blocks be in flight, and is there time to ask for them? */
+/* May so many more blocks be in flight, and is there time to submit them? */
 static bool
 has_room(struct engine *engine, unsigned blocks)
 {
@@ -169,84 +213,85 @@ has_room(struct engine *engine, unsigned blocks)
 		engine->limited = true;
 		return false;
 	}
-	/* Opening files takes its time on a busy disk. */
-	return engine->options.environment.now_us() - engine->reader.now_us < SUBMIT_US;
+	/* Opening files is slow on a busy disk. */
+	return now_us(engine) - engine->reader.now_us < SUBMIT_US;
 }
 
-/* Ask for WAL that will be decoded soon.  False if it must wait. */
+/* Submit WAL that will be decoded soon.  False if it must wait. */
 static bool
 submit_wal(struct engine *engine, uint64_t decode_lsn)
 {
 	struct block_run run;
 
-	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit * engine->reader.layout.block_size);
+	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit *
+				  engine->reader.layout.block_size);
 	while (walahead__next(&engine->wal, decode_lsn, &run))
 	{
-		int			submitted;
-
-		if (reader__misses(&engine->reader, &run))
-			return true;
 		if (!has_room(engine, reader__weight(&run)))
 			return false;
-		submitted = reader__submit(&engine->reader, &run);
-		engine->blocked = submitted < 0;
-		if (submitted <= 0)
-			return submitted == 0;
+		if (reader__submit(&engine->reader, &run) < 0)
+		{
+			engine->blocked = true;
+			return false;
+		}
+		/* A segment that is missing is the end of WAL. */
 		walahead__take(&engine->wal, &run);
 	}
 	return true;
 }
 
-/* Ask again for what is gone of a queue although redo is near.  False if it must wait. */
+/* Submit again the blocks of a queue that were evicted before redo.  False if they must wait. */
 static bool
 submit_evicted(struct engine *engine, struct revalidate *revalidate, struct block_queue *queue)
 {
-	uint64_t	until_lsn = block_queue__lsn_ahead(&engine->queue, engine->control.io_depth * REVALIDATE_DEPTHS);
+	uint64_t	until_lsn = block_queue__lsn_ahead(&engine->queue,
+												   engine->control.io_depth * REVALIDATE_DEPTHS);
 	struct block_run run;
-	int			submitted;
 
 	while (revalidate__next(revalidate, queue, &engine->reader, until_lsn, &run))
 	{
 		if (!has_room(engine, 1))
 			return false;
-		submitted = reader__submit(&engine->reader, &run);
-		engine->blocked = submitted < 0;
-		if (submitted < 0)
+		if (reader__submit(&engine->reader, &run) < 0)
+		{
+			engine->blocked = true;
 			return false;
+		}
 		revalidate__take(revalidate);
 	}
 	return true;
 }
 
-/* Ask for what redo wants next, wherever it is.  False if it must wait. */
+/* Submit the blocks that redo needs next.  False if they must wait. */
 static bool
 submit_deadline(struct engine *engine, struct block_queue *queue)
 {
-	unsigned	deadline_blocks = engine->control.io_depth / DEADLINE_PART;
+	unsigned	count = engine->control.io_depth / DEADLINE_PART;
 	struct block_run run;
 
-	if (deadline_blocks < DEADLINE_MIN)
-		deadline_blocks = DEADLINE_MIN;
-	while (block_queue__next_deadline(queue, deadline_blocks, &run))
+	if (count < DEADLINE_MIN)
+		count = DEADLINE_MIN;
+	while (block_queue__next_deadline(queue, count, &run))
 		if (!has_room(engine, 1) || !submit_run(engine, queue, &run))
 			return false;
 	return true;
 }
 
 /*
- * Ask for blocks in sweeps, until so many are there before redo needs them; a
- * new sweep is begun when at least so many may be in it.  False if it must wait.
+ * Submit blocks in sweeps until so many are ahead of redo; a sweep begins when at
+ * least "least" blocks may be in it.  False if they must wait.
  */
 static bool
 submit_sweeps(struct engine *engine, struct block_queue *queue, unsigned ahead, unsigned least)
 {
 	struct block_run run;
 
-	while (queue->waiting > 0 && queue->ahead < ahead)
+	while (queue->queued > 0 && queue->ahead < ahead)
 	{
 		if (!block_queue__next(queue, engine->reader.max_run, &run))
 		{
-			if (ahead - queue->ahead < least || block_queue__begin_sweep(queue, ahead - queue->ahead) == 0)
+			if (ahead - queue->ahead < least ||
+				block_queue__begin_sweep(queue, ahead - queue->ahead) == 0)
 				return true;
 			engine->reader.counters.sweeps++;
 			continue;
@@ -258,24 +303,24 @@ submit_sweeps(struct engine *engine, struct block_queue *queue, unsigned ahead, 
 }
 
 /*
- * How much of the window is left for what will be asked for late, blocks: such a
- * part as it has had lately, but neither nearly nothing nor nearly all.
+ * The part of the read-ahead limit for blocks out of order, blocks: their share of the
+ * recent references, but neither nearly nothing nor nearly all.
  */
 static unsigned
 limit_for_out_of_order(const struct engine *engine)
 {
-	unsigned	readahead_limit = engine->control.readahead_limit;
+	unsigned	limit = engine->control.readahead_limit;
 	unsigned	part;
 
 	if (engine->recent_out_of_order == 0)
 		return 0;
-	part = (unsigned) ((double) engine->recent_out_of_order / (double) engine->recent_refs * readahead_limit);
-	if (part < readahead_limit / OUT_OF_ORDER_PART_MIN)
-		return readahead_limit / OUT_OF_ORDER_PART_MIN;
-	return min(part, readahead_limit - readahead_limit / OUT_OF_ORDER_PART_MIN);
+	part = (unsigned) ((double) engine->recent_out_of_order / (double) engine->recent_refs * limit);
+	if (part < limit / OUT_OF_ORDER_PART_MIN)
+		return limit / OUT_OF_ORDER_PART_MIN;
+	return min(part, limit - limit / OUT_OF_ORDER_PART_MIN);
 }
 
-/* Ask for as much as may be in flight: WAL, what is gone, what redo wants next, the rest. */
+/* Submit as much as may be in flight: WAL, evicted blocks, what redo needs next, the rest. */
 static void
 submit_all(struct engine *engine, uint64_t decode_lsn)
 {
@@ -295,7 +340,7 @@ submit_all(struct engine *engine, uint64_t decode_lsn)
 		submit_sweeps(engine, &engine->queue, for_queue, for_queue / SWEEP_PART);
 }
 
-/* Give up what redo has come to before it was asked for. */
+/* Remove blocks that redo has reached; those not submitted go to a counter. */
 static void
 retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char *result)
 {
@@ -310,38 +355,64 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 }
 
 /*
- * Where memory is short and full, let go of what redo has come to, as far as it was
- * read for that.  It is in shared buffers now, and what redo changes is written from
- * there, so that it would only keep others out of the page cache; and for long, since
- * two have read it, which makes it look worth keeping.
+ * Under memory pressure, remove blocks that redo has reached and that were read for
+ * it from the page cache.  They are in shared buffers, and redo's changes are written
+ * from there; the page cache would keep them for long, because they were read twice.
  */
 static void
 release_used(struct engine *engine)
 {
 	struct block_run run;
 
-	if (!engine->full || !control__memory_limited(&engine->control))
+	if (!engine->memory_full || !control__memory_limited(&engine->control))
 		return;
-	while (engine->options.environment.now_us() - engine->reader.now_us < RELEASE_US &&
+	while (now_us(engine) - engine->reader.now_us < RELEASE_US &&
 		   (block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
 			block_queue__used(&engine->out_of_order, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
 		reader__release(&engine->reader, &run);
 }
 
+/* Follow memory, and let the controller measure. */
+static void
+steer(struct engine *engine)
+{
+	const struct engine_environment *environment = &engine->options.environment;
+	struct control *control = &engine->control;
+	struct reader *reader = &engine->reader;
+	bool		stalled = reader->now_us - engine->moved_us >= STALLED_US;
+
+	if (stalled && engine->suspected_us != engine->moved_us)
+	{
+		revalidate__redo_stalled(&engine->revalidate, &engine->queue);
+		revalidate__redo_stalled(&engine->out_of_order_revalidate, &engine->out_of_order);
+		engine->suspected_us = engine->moved_us;
+	}
+	if (reader->now_us - engine->memory_us >= MEMORY_US)
+	{
+		uint64_t	part = environment->available_bytes() / MEMORY_PART;
+
+		engine->memory_us = reader->now_us;
+		engine->memory_full = environment->free_bytes() <= part;
+		control__fit(control, reader->now_us, part / reader->layout.block_size);
+	}
+	control__note(control, reader->now_us, reader->counters.blocks_read +
+				  reader->counters.blocks_reread, engine->limited, stalled);
+}
+
 /*
- * One round: ask for what may be asked for, and collect what is there.  If that
- * is nothing it waits for completions, up to busy_wait_us while some of the
- * plan must wait for them, up to spare_wait_us when all of it has been asked
- * for.  Returns the number of completions or -errno if the backend is broken.
+ * One round: submit what may be submitted, and fetch completions.  If there are none,
+ * wait for them, up to busy_wait_us while queued blocks wait for them, up to
+ * spare_wait_us when all have been submitted.  Returns the number of completions, or
+ * -errno if the backend is broken.
  */
 int
 engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 			unsigned busy_wait_us, unsigned spare_wait_us)
 {
-	unsigned	in_flight_requests;
+	unsigned	requests;
 	unsigned	want;
 
-	engine->reader.now_us = engine->options.environment.now_us();
+	engine->reader.now_us = now_us(engine);
 	if (replay_lsn != engine->replay_lsn)
 	{
 		engine->replay_lsn = replay_lsn;
@@ -350,39 +421,41 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	release_used(engine);
 	submit_all(engine, decode_lsn);
-	engine_steer(engine);
+	steer(engine);
 
-	in_flight_requests = reader__requests(&engine->reader);
-	if (in_flight_requests == 0)
+	requests = reader__requests(&engine->reader);
+	if (requests == 0)
 		return 0;
 
 	/*
-	 * Wake up for a quarter of what is in flight rather than for each block:
-	 * a wake-up costs more than a read, and the rest keeps the disk busy.
+	 * Wake up for a quarter of what is in flight rather than for each block: a
+	 * wake-up costs more than a read, and the rest keeps the disk busy.
 	 */
-	want = in_flight_requests / 4;
+	want = requests / 4;
 	if (want == 0 || engine->blocked)
 		want = 1;
-	return reader__reap(&engine->reader, want, engine__queued(engine) == 0 ? spare_wait_us : busy_wait_us);
+	return reader__reap(&engine->reader, want,
+						engine__queued(engine) == 0 ? spare_wait_us : busy_wait_us);
 }
 
 /*
- * The recovery is over: give up the plan, wait for what is in flight, close
- * all files.  Returns -ETIMEDOUT if reads do not come back; they can only be
- * ended with the backend then.
+ * The recovery has ended: drop what is queued, wait for what is in flight, close all
+ * files.  Returns -ETIMEDOUT if reads do not complete; only closing the backend ends
+ * them then.
  */
 int
 engine__end(struct engine *engine)
 {
-	uint64_t	deadline_us = engine->options.environment.now_us() + DRAIN_TIMEOUT_US;
+	uint64_t	deadline_us = now_us(engine) + DRAIN_TIMEOUT_US;
 	int			err = 0;
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
-	engine->reader.counters.blocks_abandoned += engine__queued(engine);	/* of no possible LSN */
+	/* Blocks with the greatest LSN are not retired. */
+	engine->reader.counters.blocks_abandoned += engine__queued(engine);
 	block_queue__clear(&engine->queue);
 	block_queue__clear(&engine->out_of_order);
 	while (engine->reader.in_flight > 0 && err >= 0)
-		err = engine->options.environment.now_us() < deadline_us ?
+		err = now_us(engine) < deadline_us ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
@@ -394,17 +467,16 @@ engine__end(struct engine *engine)
 unsigned
 engine__room(const struct engine *engine)
 {
-	unsigned	room = block_queue__room(&engine->queue);
-	unsigned	late = block_queue__room(&engine->out_of_order);
-
-	return min(room, late);
+	return min(block_queue__room(&engine->queue), block_queue__room(&engine->out_of_order));
 }
 
-/* Take references, no more than engine__room allows. */
+/* Take references, no more than engine__room returns. */
 void
 engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned count)
 {
-	engine->reader.counters.refs_taken += count;
+	struct counters *counters = &engine->reader.counters;
+
+	counters->refs_taken += count;
 	engine->recent_refs += count;
 	if (engine->recent_refs > RECENT_REFS)
 	{
@@ -418,12 +490,12 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 		enum invalid_reason reason;
 
 		if (refs[i].flags & REDOAHEAD_REF_IMPLIED)
-			engine->reader.counters.refs_implied++;
+			counters->refs_implied++;
 		if (relpath__resolve(&refs[i], &engine->reader.layout, &key, &block, &reason) < 0)
-			engine->reader.counters.refs_invalid[reason]++;
+			counters->refs_invalid[reason]++;
 		else if (refs[i].lsn < engine->newest_lsn)
 		{
-			engine->reader.counters.refs_out_of_order++;
+			counters->refs_out_of_order++;
 			engine->recent_out_of_order++;
 			block_queue__add(&engine->out_of_order, &key, block, refs[i].lsn);
 		}
@@ -435,28 +507,28 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 	}
 }
 
-/* Close files that were unlinked; call it often. */
+/* Close files that were unlinked; to be called often. */
 void
 engine__sweep(struct engine *engine)
 {
-	fdcache__sweep(engine->reader.files, engine->options.environment.now_us(), &engine->reader.counters);
+	fdcache__sweep(engine->reader.files, now_us(engine), &engine->reader.counters);
 }
 
-/* Blocks asked for and not yet there. */
+/* Blocks submitted and not read yet. */
 unsigned
 engine__in_flight(const struct engine *engine)
 {
 	return engine->reader.in_flight;
 }
 
-/* Blocks that have not been asked for. */
+/* Blocks not submitted yet. */
 unsigned
 engine__queued(const struct engine *engine)
 {
-	return engine->queue.waiting + engine->out_of_order.waiting;
+	return engine->queue.queued + engine->out_of_order.queued;
 }
 
-/* Blocks that have been asked for and not used by redo. */
+/* Blocks submitted and not reached by redo. */
 unsigned
 engine__ahead(const struct engine *engine)
 {
@@ -470,7 +542,7 @@ engine__open_files(const struct engine *engine)
 	return fdcache__open_files(engine->reader.files);
 }
 
-/* Is there nothing to ask for and nothing in flight? */
+/* Is nothing queued and nothing in flight? */
 bool
 engine__idle(const struct engine *engine)
 {

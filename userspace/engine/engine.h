@@ -1,6 +1,6 @@
 /*
  * engine.h
- *		Brings the blocks that references name into memory, in good order.
+ *		Reads the blocks that references name into the page cache, in a good order.
  */
 #ifndef REDOAHEAD_ENGINE_ENGINE_H
 #define REDOAHEAD_ENGINE_ENGINE_H
@@ -26,11 +26,11 @@ struct engine_options
 {
 	struct engine_environment environment;	/* time and memory */
 	const struct backend_ops *backend;	/* how to read */
-	int			dirfd;			/* the data directory; stays the caller's */
+	int			dirfd;			/* the data directory; the caller closes it */
 	unsigned	io_depth;			/* most blocks ever in flight */
-	unsigned	readahead_limit;			/* most blocks ever read ahead of redo */
+	unsigned	readahead_limit;			/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
-	struct block_log *block_log;		/* where each block is told of, or NULL */
+	struct block_log *block_log;		/* block log, or NULL */
 };
 
 struct engine;

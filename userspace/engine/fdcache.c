@@ -2,12 +2,11 @@
  * fdcache.c
  *		A bounded cache of descriptors of segment files.
  *
- * A hash table over a fixed array of slots; a clock hand chooses what to
- * close when all slots are taken.  A file with requests in flight is pinned
- * and never closed.  A sweep closes files that were unlinked, each within
- * about a second: the relation was dropped, its space must be given back, and
- * its number may be reused.  Does not remember files that do not exist; see
- * absent.c.
+ * A fixed array of slots, found through a hash table; a clock hand chooses what to
+ * close when all slots are taken.  A file with requests in flight is pinned and never
+ * closed.  A sweep closes files that were unlinked, each within about a second: the
+ * relation was dropped, its space must be freed, and its number may be reused.  Does
+ * not remember files that do not exist.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,56 +15,53 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "engine/fdcache.h"
 
 #define NO_SLOT			UINT32_MAX
 
-/* Each open file is looked at once in this time, us. */
+/* Each open file is checked once in this time, us. */
 #define SWEEP_PERIOD_US	1000000
+
+/* An entry of the hash table. */
+struct slot_of_key
+{
+	struct relpath_key key;		/* the file */
+	uint32_t	slot;			/* its slot */
+};
 
 struct fdcache
 {
-	int			dirfd;			/* the data directory; not ours to close */
+	int			dirfd;			/* the data directory; the caller closes it */
 	int			open_flags;		/* O_NOATIME unless it was refused */
 	unsigned	capacity;		/* slots */
 	unsigned	used;			/* slots with an open file */
 	uint32_t	hand;			/* clock hand: next slot to consider closing */
-	uint32_t	sweep_next;		/* next slot to look at for unlinked files */
-	uint64_t	swept_us;		/* when the sweep was last advanced, us */
-	uint32_t	bucket_mask;	/* buckets - 1 */
-	uint32_t   *buckets;		/* first slot of each hash chain */
-	uint32_t	free_slot;		/* chain of free slots */
+	uint32_t	sweep_next;		/* next slot to check for an unlinked file */
+	uint64_t	swept_us;		/* time of the last call of fdcache__sweep, us */
+	struct hash slots_by_key;	/* of struct slot_of_key */
+	uint32_t	free_slot;		/* first of the chain of free slots, or NO_SLOT */
 	struct fdcache_file *slots; /* capacity of them */
 };
-
-static uint32_t *
-bucket_of(struct fdcache *cache, const struct relpath_key *key)
-{
-	uint64_t	hash;
-
-	hash = ((uint64_t) key->rel << 32 | key->segment) * UINT64_C(0x9E3779B97F4A7C15);
-	hash ^= ((uint64_t) key->db << 32 | key->spc) * UINT64_C(0xC2B2AE3D27D4EB4F);
-	hash ^= ((uint64_t) key->kind << 8 | key->fork) * UINT64_C(0x165667B19E3779F9);
-	hash ^= hash >> 32;
-	return &cache->buckets[hash & cache->bucket_mask];
-}
 
 /* Make a cache of at most capacity descriptors below a directory. */
 int
 fdcache__create(struct fdcache **result, int dirfd, unsigned capacity)
 {
 	struct fdcache *cache;
-	uint32_t	buckets = 16;
+	uint64_t	hash_slots = 16;
 
-	while (buckets < capacity)
-		buckets *= 2;
+	/* The table takes entries until it is three quarters full. */
+	while (hash_slots < 2 * (uint64_t) capacity)
+		hash_slots *= 2;
 
 	cache = calloc(1, sizeof(*cache));
 	if (cache == NULL)
 		return -ENOMEM;
 	cache->slots = calloc(capacity, sizeof(*cache->slots));
-	cache->buckets = calloc(buckets, sizeof(*cache->buckets));
-	if (cache->slots == NULL || cache->buckets == NULL)
+	if (cache->slots == NULL ||
+		hash__create(&cache->slots_by_key, sizeof(struct slot_of_key),
+					 sizeof(struct relpath_key), hash_slots) < 0)
 	{
 		fdcache__destroy(cache);
 		return -ENOMEM;
@@ -73,13 +69,10 @@ fdcache__create(struct fdcache **result, int dirfd, unsigned capacity)
 	cache->dirfd = dirfd;
 	cache->open_flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOATIME;
 	cache->capacity = capacity;
-	cache->bucket_mask = buckets - 1;
-	for (uint32_t i = 0; i < buckets; i++)
-		cache->buckets[i] = NO_SLOT;
 	for (uint32_t i = 0; i < capacity; i++)
 	{
 		cache->slots[i].fd = -1;
-		cache->slots[i].next = i + 1 < capacity ? i + 1 : NO_SLOT;
+		cache->slots[i].next_free = i + 1 < capacity ? i + 1 : NO_SLOT;
 	}
 	*result = cache;
 	return 0;
@@ -89,17 +82,11 @@ fdcache__create(struct fdcache **result, int dirfd, unsigned capacity)
 static void
 close_file(struct fdcache *cache, struct fdcache_file *file)
 {
-	uint32_t	slot = (uint32_t) (file - cache->slots);
-	uint32_t   *link = bucket_of(cache, &file->key);
-
-	while (*link != slot)
-		link = &cache->slots[*link].next;
-	*link = file->next;
-
+	hash__remove(&cache->slots_by_key, hash__find(&cache->slots_by_key, &file->key));
 	close(file->fd);
 	file->fd = -1;
-	file->next = cache->free_slot;
-	cache->free_slot = slot;
+	file->next_free = cache->free_slot;
+	cache->free_slot = (uint32_t) (file - cache->slots);
 	cache->used--;
 }
 
@@ -109,7 +96,7 @@ evict(struct fdcache *cache, unsigned count, struct counters *counters)
 {
 	unsigned	evicted = 0;
 
-	/* After two rounds every file that is not pinned had its chance. */
+	/* After two rounds every file that is not pinned has had its chance. */
 	for (unsigned step = 0; step < 2 * cache->capacity && evicted < count; step++)
 	{
 		struct fdcache_file *file = &cache->slots[cache->hand];
@@ -149,14 +136,14 @@ open_file(struct fdcache *cache, const char *path)
 	if (fd < 0)
 		return -errno;
 
-	/* A pipe or a device put there would make a read wait for ever. */
+	/* A read of a pipe or a device could wait for ever. */
 	if (fstat(fd, &st) < 0)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EACCES;
 	else
 	{
-		/* Only the read-ahead is at stake if this fails. */
+		/* Without it the kernel reads ahead more than is wanted; that is all. */
 		(void) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 		return fd;
 	}
@@ -164,14 +151,13 @@ open_file(struct fdcache *cache, const char *path)
 	return err;
 }
 
-/* A segment file if it is open; NULL otherwise.  Not pinned: of use until the next call. */
+/* A segment file if it is open, not pinned; NULL otherwise.  Valid until the next call. */
 struct fdcache_file *
 fdcache__find(struct fdcache *cache, const struct relpath_key *key)
 {
-	for (uint32_t slot = *bucket_of(cache, key); slot != NO_SLOT; slot = cache->slots[slot].next)
-		if (memcmp(&cache->slots[slot].key, key, sizeof(*key)) == 0)
-			return &cache->slots[slot];
-	return NULL;
+	const struct slot_of_key *entry = hash__find(&cache->slots_by_key, key);
+
+	return entry != NULL ? &cache->slots[entry->slot] : NULL;
 }
 
 /*
@@ -184,14 +170,17 @@ fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 			 struct counters *counters)
 {
 	struct fdcache_file *file = fdcache__find(cache, key);
-	uint32_t   *bucket = bucket_of(cache, key);
+	struct slot_of_key *entry;
 	char		path[RELPATH_BYTES];
-	uint32_t	slot;
 	int			fd;
 
 	if (file != NULL)
-		goto found;
-
+	{
+		file->pins++;
+		file->referenced = 1;
+		*result = file;
+		return 0;
+	}
 	if (cache->used == cache->capacity && evict(cache, 1, counters) == 0)
 		return -EBUSY;
 
@@ -202,21 +191,18 @@ fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 		fd = open_file(cache, path);
 	if (fd < 0)
 		return fd;
+	entry = hash__add(&cache->slots_by_key, key);
+	if (entry == NULL)
+	{
+		close(fd);
+		return -ENOMEM;
+	}
 	counters->files_opened++;
-
-	slot = cache->free_slot;
-	file = &cache->slots[slot];
-	cache->free_slot = file->next;
+	entry->slot = cache->free_slot;
+	file = &cache->slots[entry->slot];
+	cache->free_slot = file->next_free;
 	cache->used++;
-	file->key = *key;
-	file->fd = fd;
-	file->pins = 0;
-	file->next = *bucket;
-	*bucket = slot;
-
-found:
-	file->pins++;
-	file->referenced = 1;
+	*file = (struct fdcache_file) {.key = *key,.fd = fd,.pins = 1,.referenced = 1};
 	*result = file;
 	return 0;
 }
@@ -241,8 +227,8 @@ fdcache__check(struct fdcache *cache, struct fdcache_file *file, struct counters
 }
 
 /*
- * Close unlinked files.  Call it often: each call looks at the share of the
- * slots that the time since the last call stands for.
+ * Close unlinked files.  To be called often: each call checks a share of the slots
+ * that is proportional to the time since the last call.
  */
 void
 fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters)
@@ -291,9 +277,9 @@ fdcache__destroy(struct fdcache *cache)
 {
 	if (cache == NULL)
 		return;
-	if (cache->slots != NULL && cache->buckets != NULL)
+	if (cache->slots != NULL && cache->slots_by_key.entries != NULL)
 		fdcache__clear(cache);
+	hash__destroy(&cache->slots_by_key);
 	free(cache->slots);
-	free(cache->buckets);
 	free(cache);
 }

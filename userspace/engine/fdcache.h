@@ -16,8 +16,8 @@ struct fdcache_file
 	struct relpath_key key;		/* which file */
 	int			fd;				/* -1: this slot is free */
 	uint32_t	pins;			/* requests in flight on it */
-	uint32_t	next;			/* next slot of the hash chain, or none */
-	uint8_t		referenced;		/* used since the clock hand came by */
+	uint32_t	next_free;		/* next free slot */
+	uint8_t		referenced;		/* used since the clock hand passed */
 };
 
 struct fdcache;

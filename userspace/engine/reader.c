@@ -1,10 +1,9 @@
 /*
  * reader.c
- *		Reads runs of blocks: finds the file, makes the request, and counts what
- *		became of every block.
+ *		Reads runs of blocks: opens the file, submits the request, and counts the
+ *		result of every block.
  *
- * Knows nothing of order, depth and redo; that is engine.c.  What is known to
- * be missing is not asked for again and again (absent.h).
+ * Knows nothing of order, depth and redo; that is engine.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +14,12 @@
 /* A run that is in flight. */
 struct reader_request
 {
-	struct block_run run;		/* what was asked for */
+	struct block_run run;		/* its blocks */
 	struct fdcache_file *file;	/* pinned */
-	uint64_t	start_us;		/* when it was handed to the backend, us */
+	uint64_t	start_us;		/* time of the submission, us */
 };
 
-/* Make a reader of at most depth blocks at a time, and files descriptors. */
+/* Make a reader of at most depth blocks at a time and so many descriptors. */
 int
 reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
 			   unsigned depth, unsigned files, struct block_log *block_log,
@@ -48,7 +47,7 @@ reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
 	return 0;
 }
 
-/* Free what reader__create made; requests in flight are waited for by the backend. */
+/* Free a reader; the backend waits for requests in flight. */
 void
 reader__destroy(struct reader *reader)
 {
@@ -71,7 +70,6 @@ reader__begin(struct reader *reader, const struct relpath_layout *layout)
 		reader->max_run = reader->io_depth;
 	reader->now_us = reader->clock();
 	memset(&reader->counters, 0, sizeof(reader->counters));
-	absent__clear(&reader->absent);
 }
 
 static bool
@@ -81,8 +79,8 @@ is_wal(const struct block_run *run)
 }
 
 /*
- * What a run counts for while it is in flight, blocks.  A piece of WAL is large,
- * but there are few, and what waits for it is all that follows.
+ * The weight of a run while it is in flight, blocks.  A part of the WAL counts as one:
+ * there are few, and all that follows waits for them.
  */
 unsigned
 reader__weight(const struct block_run *run)
@@ -90,7 +88,7 @@ reader__weight(const struct block_run *run)
 	return is_wal(run) ? 1 : run->blocks;
 }
 
-/* The kind of a run's blocks, for the trace. */
+/* The kind of a run's blocks, for the block log. */
 static const char *
 kind_name(const struct block_run *run)
 {
@@ -99,7 +97,7 @@ kind_name(const struct block_run *run)
 	return run->key.kind == REDOAHEAD_KIND_SLRU ? "slru" : "relation";
 }
 
-/* Tell the trace what became of a part of a run. */
+/* Write a part of a run to the block log. */
 void
 reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 			  uint32_t blocks, const char *result, uint64_t latency_us)
@@ -121,13 +119,13 @@ fail_blocks(struct reader *reader, const struct block_run *run, uint32_t first,
 {
 	uint32_t	blocks = run->blocks - first;
 
-	/* That there is no WAL ahead says nothing but that it ends there. */
-	if (!is_wal(run) && !run->again)
+	/* Missing WAL only means that it ends there. */
+	if (!is_wal(run) && !run->evicted)
 		reader->counters.blocks_failed[reason] += blocks;
 	reader__log(reader, run, first, blocks, counters__fail_name(reason), latency_us);
 }
 
-/* A request is done: count its blocks and give back what it held. */
+/* A request is complete: count its blocks and release what it holds. */
 static void
 complete(struct reader *reader, uint32_t token, int32_t result)
 {
@@ -144,7 +142,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 		present = (uint32_t) result / reader->layout.block_size;
 	if (is_wal(run))
 		reader->counters.wal_blocks_read += present;
-	else if (run->again)
+	else if (run->evicted)
 		reader->counters.blocks_reread += present;
 	else
 	{
@@ -158,25 +156,13 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	else if (present < run->blocks)
 	{
 		fail_blocks(reader, run, present, FAIL_BEYOND_EOF, latency_us);
-		absent__note(&reader->absent, &run->key, run->block + present,
-					 FAIL_BEYOND_EOF, reader->now_us);
 		fdcache__check(reader->files, request->file, &reader->counters);
 	}
 }
 
-/* Is a run known to be missing? */
-bool
-reader__misses(const struct reader *reader, const struct block_run *run)
-{
-	enum fail_reason reason;
-
-	return absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason);
-}
-
 /*
- * How much of a run is there, or on its way?  A residency; -ENOENT if it is known to
- * be missing or its file cannot be had now, another -errno if that cannot be told of any
- * run.
+ * How much of a run is resident: an enum residency, -ENOENT if its file cannot be opened
+ * now, another -errno if that cannot be reported for any run.
  */
 int
 reader__residency(struct reader *reader, const struct block_run *run)
@@ -187,8 +173,7 @@ reader__residency(struct reader *reader, const struct block_run *run)
 
 	if (reader->ops->residency == NULL)
 		return -EOPNOTSUPP;
-	if (reader__misses(reader, run) ||
-		fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
+	if (fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
 		return -ENOENT;
 	found = reader->ops->residency(file->fd, (uint64_t) run->block * block_size,
 							   run->blocks * block_size);
@@ -196,10 +181,7 @@ reader__residency(struct reader *reader, const struct block_run *run)
 	return found == -ENOENT ? -EIO : found;
 }
 
-/*
- * Redo has come to a run, and has it in memory of its own: nobody need keep another copy
- * that is like the device's.
- */
+/* Remove a run that redo has reached from the page cache: it is in shared buffers. */
 void
 reader__release(struct reader *reader, const struct block_run *run)
 {
@@ -208,7 +190,7 @@ reader__release(struct reader *reader, const struct block_run *run)
 
 	if (reader->ops->release == NULL)
 		return;
-	/* What is not open has not been read lately. */
+	/* A file that is not open has not been read recently. */
 	file = fdcache__find(reader->files, &run->key);
 	if (file == NULL)
 		return;
@@ -217,18 +199,18 @@ reader__release(struct reader *reader, const struct block_run *run)
 		reader->counters.blocks_released += run->blocks;
 }
 
-/* Count a run that was there before it was asked for. */
+/* Count a run that was resident when it was to be submitted. */
 void
 reader__skip_resident(struct reader *reader, const struct block_run *run)
 {
 	reader->counters.blocks_resident += run->blocks;
-	reader__log(reader, run, 0, run->blocks, "found", 0);
+	reader__log(reader, run, 0, run->blocks, "resident", 0);
 }
 
 /*
- * Ask for a run of at most max_run blocks; no more than depth blocks may be in
- * flight.  Returns 1 if it has been asked for, 0 if it cannot be read, and
- * -EAGAIN if it must wait for a completion.
+ * Submit a run of at most max_run blocks; no more than io_depth blocks may be in flight.
+ * Returns 1 if it was submitted, 0 if it cannot be read, and -EAGAIN if it must wait for
+ * a completion.
  */
 int
 reader__submit(struct reader *reader, const struct block_run *run)
@@ -236,25 +218,15 @@ reader__submit(struct reader *reader, const struct block_run *run)
 	uint32_t	block_size = reader->layout.block_size;
 	struct reader_request *request;
 	struct fdcache_file *file;
-	enum fail_reason reason;
 	uint32_t	token;
 	int			err;
 
-	if (absent__has(&reader->absent, &run->key, run->block, reader->now_us, &reason))
-	{
-		reader->counters.known_missing += run->blocks;
-		fail_blocks(reader, run, 0, reason, 0);
-		return 0;
-	}
 	err = fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters);
 	if (err == -EBUSY)
 		return -EAGAIN;
 	if (err < 0)
 	{
-		reason = counters__fail_reason(err);
-		fail_blocks(reader, run, 0, reason, 0);
-		if (reason == FAIL_MISSING_FILE)
-			absent__note(&reader->absent, &run->key, 0, reason, reader->now_us);
+		fail_blocks(reader, run, 0, counters__fail_reason(err), 0);
 		return 0;
 	}
 
@@ -276,7 +248,7 @@ reader__submit(struct reader *reader, const struct block_run *run)
 	reader->in_flight += reader__weight(run);
 	if (reader->in_flight > reader->counters.in_flight_max)
 		reader->counters.in_flight_max = reader->in_flight;
-	if (!is_wal(run) && !run->again)
+	if (!is_wal(run) && !run->evicted)
 	{
 		reader->counters.requests++;
 		reader->counters.requests_joined += run->blocks > 1;
@@ -286,8 +258,8 @@ reader__submit(struct reader *reader, const struct block_run *run)
 }
 
 /*
- * Start what was asked for and fetch completions, waiting for want of them or
- * wait_us.  Returns how many, or -errno if the backend is broken.
+ * Start what was submitted and fetch completions, waiting for "want" of them or wait_us.
+ * Returns their number, or -errno if the backend is broken.
  */
 int
 reader__reap(struct reader *reader, unsigned want, unsigned wait_us)

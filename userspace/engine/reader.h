@@ -1,6 +1,6 @@
 /*
  * reader.h
- *		Reads runs of blocks, and counts what became of them.
+ *		Reads runs of blocks, and counts the results.
  */
 #ifndef REDOAHEAD_ENGINE_READER_H
 #define REDOAHEAD_ENGINE_READER_H
@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/absent.h"
 #include "engine/fdcache.h"
 #include "engine/block_queue.h"
 #include "engine/backend.h"
@@ -20,20 +19,19 @@ struct reader_request;
 struct reader
 {
 	const struct backend_ops *ops; /* how to read */
-	struct backend *backend;			/* what reads */
+	struct backend *backend;			/* its state */
 	struct relpath_layout layout;	/* of the present recovery */
 	unsigned	io_depth;			/* most blocks in flight */
 	uint32_t	max_run;		/* longest run, blocks */
 	struct fdcache *files;		/* open segment files */
-	struct absent absent;		/* files and blocks known to be missing */
 	struct reader_request *requests;	/* by token: depth of them */
 	uint32_t   *free_tokens;	/* stack of unused tokens */
 	unsigned	free_count;		/* tokens on the stack */
 	struct backend_completion *done;	/* room for depth of them */
-	unsigned	in_flight;		/* blocks asked for and not yet there */
+	unsigned	in_flight;		/* blocks submitted and not read yet */
 	uint64_t	(*clock) (void);	/* returns the time, us */
-	uint64_t	now_us;			/* the time, read now and then, us */
-	struct block_log *block_log;		/* where each block is told of, or NULL */
+	uint64_t	now_us;			/* the time at the last reading, us */
+	struct block_log *block_log;	/* block log, or NULL */
 	struct counters counters;	/* of the present recovery */
 };
 
@@ -43,7 +41,6 @@ int			reader__create(struct reader *reader, const struct backend_ops *ops, int d
 void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);
 unsigned	reader__weight(const struct block_run *run);
-bool		reader__misses(const struct reader *reader, const struct block_run *run);
 void		reader__skip_resident(struct reader *reader, const struct block_run *run);
 int			reader__residency(struct reader *reader, const struct block_run *run);
 void		reader__release(struct reader *reader, const struct block_run *run);

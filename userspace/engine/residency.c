@@ -1,10 +1,10 @@
 /*
  * residency.c
- *		Is a part of a file in the page cache?  Lets go of it.
+ *		How much of a file's range is in the page cache; removes it from there.
  *
- * Asks by cachestat(2), which Linux has since 6.5.  A read that may not wait would
- * tell, too, but it starts what it does not find, takes what is on its way for
- * absent, and makes what it finds look used.
+ * Uses cachestat(2), new in Linux 6.5.  A read with RWF_NOWAIT would not do: it starts
+ * reading what is absent, reports what is being read as absent, and marks what is
+ * resident as used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,19 +29,19 @@ struct range
 /* What the kernel calls struct cachestat, in pages. */
 struct pages
 {
-	uint64_t	cached;			/* there, or on their way */
+	uint64_t	cached;			/* resident, or being read */
 	uint64_t	dirty;			/* of those, to be written */
 	uint64_t	writeback;		/* of those, being written */
-	uint64_t	evicted;		/* there once, as far as is remembered */
-	uint64_t	recently_evicted;	/* of those, lately */
+	uint64_t	evicted;		/* evicted, as far as the kernel knows */
+	uint64_t	recently_evicted;	/* of those, recently */
 };
 
 _Static_assert(sizeof(struct range) == 16, "as the kernel has it");
 _Static_assert(sizeof(struct pages) == 40, "as the kernel has it");
 
-/* What is in the page cache of a range of at least one byte; 0 or -errno. */
+/* Count the pages of a range of at least one byte; 0 or -errno. */
 static int
-look(int fd, uint64_t offset, uint32_t bytes, struct pages *pages)
+stat_range(int fd, uint64_t offset, uint32_t bytes, struct pages *pages)
 {
 	struct range range = {offset, bytes};
 
@@ -49,9 +49,8 @@ look(int fd, uint64_t offset, uint32_t bytes, struct pages *pages)
 }
 
 /*
- * How many pages of a range are in the page cache, or on their way there: an enum
- * residency; -ENOSYS before Linux 6.5, -EPERM if the file is not ours, -EOPNOTSUPP
- * where pages cannot be counted.
+ * An enum residency; -ENOSYS before Linux 6.5, -EPERM if the file belongs to another
+ * user, -EOPNOTSUPP where pages cannot be counted.
  */
 int
 residency__of(int fd, uint64_t offset, uint32_t bytes)
@@ -63,16 +62,16 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 
 	if (bytes == 0)
 		return RESIDENT_ALL;
-	err = look(fd, offset, bytes, &pages);
+	err = stat_range(fd, offset, bytes, &pages);
 	if (err < 0)
 		return err;
 	return pages.cached >= wanted ? RESIDENT_ALL : pages.cached > 0 ? RESIDENT_PART : RESIDENT_NONE;
 }
 
 /*
- * Take a range out of the page cache: whole pages, if all are clean.  False if they are
- * not: the kernel would begin to write, and the caller wait for the device.  Pages that
- * somebody uses stay all the same.
+ * Remove the whole pages of a range from the page cache if all are clean.  False if they
+ * are not: the kernel would begin to write, and the caller would wait for the device.
+ * Pages in use stay.
  */
 bool
 residency__release(int fd, uint64_t offset, uint32_t bytes)
@@ -80,7 +79,7 @@ residency__release(int fd, uint64_t offset, uint32_t bytes)
 	struct pages pages;
 
 	/* To the kernel, a length of 0 means all that follows. */
-	return bytes > 0 && look(fd, offset, bytes, &pages) == 0 &&
+	return bytes > 0 && stat_range(fd, offset, bytes, &pages) == 0 &&
 		pages.cached > 0 && pages.dirty == 0 && pages.writeback == 0 &&
 		posix_fadvise(fd, (off_t) offset, (off_t) bytes, POSIX_FADV_DONTNEED) == 0;
 }

@@ -1,6 +1,6 @@
 /*
  * residency.h
- *		Is a part of a file in the page cache?  Lets go of it.
+ *		How much of a file's range is in the page cache; removes it from there.
  */
 #ifndef REDOAHEAD_ENGINE_RESIDENCY_H
 #define REDOAHEAD_ENGINE_RESIDENCY_H

@@ -86,7 +86,7 @@ revalidate__next(struct revalidate *revalidate, struct block_queue *queue, struc
 		if (there >= 0)
 		{
 			reader->counters.blocks_rechecked += revalidate->run.blocks;
-			if (!revalidate->run.found)
+			if (!revalidate->run.resident)
 				judge(revalidate, queue, there == RESIDENT_ALL);
 			revalidate->gone = there != RESIDENT_ALL;
 		}

@@ -2,23 +2,22 @@
  * walahead.c
  *		Decides which part of the WAL to read before it is decoded.
  *
- * The startup process reads the WAL in order, a block at a time, and nothing
- * can be read ahead of redo while it waits for that.  The kernel's read-ahead
- * is 128 kB, and its requests stand in line behind ours: on a busy array each
- * takes some 100 ms.  So the next few megabytes are read before they are asked
- * for, in large requests.  Beyond the end of the WAL there may be old segments
- * that wait to be used again; a few megabytes of them may be read in vain.
+ * The startup process reads the WAL in order, block by block, and cannot look ahead
+ * while it waits for that.  The kernel's read-ahead is 128 kB, and its requests queue
+ * behind ours: on a busy array each takes about 100 ms.  So the next few megabytes are
+ * read in large requests.  Beyond the end of the WAL there may be recycled segments; a
+ * few megabytes of them may be read in vain.
  *
  * A pure function of positions; reads nothing.
  */
 #include "engine/walahead.h"
 
-/* How far to read ahead of decoding, at most and at least, and how much at once, bytes. */
+/* How far to read ahead of decoding, at most and at least, and the size of a read, bytes. */
 #define WAL_AHEAD	(8 * 1024 * 1024)
 #define MIN_AHEAD	(256 * 1024)
 #define WAL_CHUNK	(128 * 1024)
 
-/* Part of the memory for what is read ahead that may hold WAL. */
+/* Part of the read-ahead limit that may hold WAL. */
 #define WAL_PART	16
 
 /* A recovery begins. */
@@ -32,7 +31,7 @@ walahead__begin(struct walahead *wal, const struct relpath_layout *layout)
 	};
 }
 
-/* So much memory may hold what is read ahead, blocks and all, bytes. */
+/* Follow the read-ahead limit, in bytes. */
 void
 walahead__fit(struct walahead *wal, uint64_t memory_bytes)
 {
@@ -43,7 +42,7 @@ walahead__fit(struct walahead *wal, uint64_t memory_bytes)
 		wal->ahead = MIN_AHEAD;
 }
 
-/* The next part to ask for, given what is being decoded; false if that is far enough. */
+/* The next part to read, given the decode LSN; false if that is far enough. */
 bool
 walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run)
 {
@@ -53,7 +52,7 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run)
 	if (wal->timeline == 0 || decode_lsn == 0 || decode_lsn > UINT64_MAX - 2 * WAL_AHEAD)
 		return false;
 
-	/* Decoding may begin, or go on, somewhere else. */
+	/* The decode LSN may jump. */
 	if (wal->next < decode_lsn || wal->next > decode_lsn + WAL_AHEAD + WAL_CHUNK)
 		wal->next = decode_lsn / WAL_CHUNK * WAL_CHUNK;
 	if (wal->next >= decode_lsn + wal->ahead)
@@ -73,7 +72,7 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run)
 	return true;
 }
 
-/* The part that walahead__next told last has been asked for. */
+/* The part that walahead__next returned last has been submitted. */
 void
 walahead__take(struct walahead *wal, const struct block_run *run)
 {

@@ -12,11 +12,11 @@
 
 struct walahead
 {
-	uint32_t	timeline;		/* of the files; 0: leave the WAL alone */
-	uint32_t	segment_bytes;	/* size of a file, bytes */
+	uint32_t	timeline;		/* of the files; 0: read no WAL */
+	uint32_t	segment_bytes;	/* size of a segment, bytes */
 	uint32_t	block_size;		/* of the requests' blocks, bytes */
 	uint64_t	ahead;			/* how far to read ahead of decoding, bytes */
-	uint64_t	next;			/* all before this LSN has been asked for */
+	uint64_t	next;			/* all before this LSN has been submitted */
 };
 
 void		walahead__begin(struct walahead *wal, const struct relpath_layout *layout);

@@ -2,7 +2,7 @@
  * statistics.c
  *		Writes the daemon's counters to a file as JSON.
  *
- * The file is replaced in one step, so that a reader never sees half of it.
+ * The file is replaced atomically.
  * Times are in seconds, everything else in blocks, references, requests or
  * files, as the name says.
  */
@@ -37,7 +37,6 @@ static const struct
 	{"blocks_released", offsetof(struct counters, blocks_released)},
 	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
 	{"blocks_abandoned", offsetof(struct counters, blocks_abandoned)},
-	{"blocks_known_missing", offsetof(struct counters, known_missing)},
 	{"blocks_in_flight_max", offsetof(struct counters, in_flight_max)},
 	{"files_opened", offsetof(struct counters, files_opened)},
 	{"files_evicted", offsetof(struct counters, files_evicted)},
@@ -95,7 +94,6 @@ static struct json_object *
 change_object(const struct control_change *change, uint64_t begin_us)
 {
 	struct json_object *object = json_object_new_object();
-	bool		speeds = change->reason == CONTROL_FASTER || change->reason == CONTROL_AS_FAST;
 
 	add_seconds(object, "seconds", change->at_us - begin_us);
 	json_object_object_add(object, "limit",
@@ -104,7 +102,7 @@ change_object(const struct control_change *change, uint64_t begin_us)
 	add_count(object, "to_blocks", change->to);
 	json_object_object_add(object, "reason",
 						   json_object_new_string(control__reason_name(change->reason)));
-	if (speeds)
+	if (change->reason == CONTROL_FASTER)
 	{
 		add_count(object, "blocks_per_second_before", change->rate_from);
 		add_count(object, "blocks_per_second_after", change->rate_to);
@@ -123,7 +121,7 @@ control_object(const struct control *control, uint64_t begin_us)
 	add_count(object, "io_depth", control->settled);
 	add_count(object, "readahead_limit", control->readahead_limit);
 	add_count(object, "changes", control->changes);
-	add_count(object, "failed_trials", control->failed_trials);
+	add_count(object, "failed_probes", control->failed_probes);
 	for (uint64_t i = first; i < control->changes; i++)
 		json_object_array_add(log, change_object(&control->log[i % CONTROL_LOG], begin_us));
 	json_object_object_add(object, "last_changes", log);

@@ -11,14 +11,14 @@
 #include "engine/control.h"
 #include "engine/counters.h"
 
-/* What the file tells of one sample. */
+/* The contents of the file. */
 struct statistics
 {
 	const char *backend;		/* name of the backend */
 	const struct control *control;	/* the limits, and why they changed */
 	uint64_t	begin_us;		/* when the present or last recovery began, us */
-	bool		connected;		/* is a recovery attached? */
-	uint64_t	recoveries;		/* recoveries that attached so far */
+	bool		connected;		/* is a recovery connected? */
+	uint64_t	recoveries;		/* recoveries connected so far */
 	uint64_t	in_flight;		/* blocks in flight now */
 	uint64_t	open_files;		/* data files open now */
 	uint64_t	replay_lsn;		/* start of the record being replayed */

@@ -1,6 +1,6 @@
 /*
  * summary.c
- *		What the daemon's log says of a recovery that has ended.
+ *		Logs what the daemon did in a recovery that has ended.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "report/summary.h"
 
-/* What the daemon did. */
+/* Log the counters. */
 static void
 log_work(const struct counters *counters, uint64_t dropped)
 {
@@ -32,7 +32,7 @@ log_work(const struct counters *counters, uint64_t dropped)
 			 (double) counters->cpu_us / 1e6, (double) counters->elapsed_us / 1e6);
 }
 
-/* Tell of a recovery: references that the server dropped. */
+/* Log a recovery; "dropped" is the number of references that the server dropped. */
 void
 summary__log(const struct counters *counters, uint64_t dropped)
 {

@@ -1,6 +1,6 @@
 /*
  * summary.h
- *		What the daemon's log says of a recovery that has ended.
+ *		Logs what the daemon did in a recovery that has ended.
  */
 #ifndef REDOAHEAD_REPORT_SUMMARY_H
 #define REDOAHEAD_REPORT_SUMMARY_H

@@ -3,8 +3,8 @@
  *		The file of --timeline: a line for each tenth of a second of a recovery.
  *
  * Fields are separated by tabs, and the first line names them.  A recovery that
- * follows another one begins at 0 seconds again.  For plots, and for people who
- * ask what the controller did.
+ * follows another one begins at 0 seconds again.  For plots and for diagnosing
+ * the controller.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -47,7 +47,7 @@ timeline__open(struct timeline **timeline, const char *path)
 	return 0;
 }
 
-/* Tell of one sample. */
+/* Add one sample. */
 void
 timeline__add(struct timeline *timeline, const struct timeline_sample *sample)
 {

@@ -1,6 +1,6 @@
 /*
  * timeline.h
- *		How a recovery went, sample by sample.
+ *		The progress of a recovery, in samples.
  */
 #ifndef REDOAHEAD_REPORT_TIMELINE_H
 #define REDOAHEAD_REPORT_TIMELINE_H
@@ -13,14 +13,14 @@
 /* One sample. */
 struct timeline_sample
 {
-	uint64_t	at_us;			/* since the recovery was attached, us */
+	uint64_t	at_us;			/* since the recovery was connected, us */
 	uint64_t	replay_lsn;		/* start of the record being replayed */
-	unsigned	queued;		/* blocks not asked for yet */
-	unsigned	in_flight;		/* blocks asked for and not there yet */
-	unsigned	ahead;			/* blocks asked for and not used by redo yet */
-	unsigned	io_depth;			/* most blocks that may be in flight */
+	unsigned	queued;			/* blocks not submitted yet */
+	unsigned	in_flight;		/* blocks submitted and not read yet */
+	unsigned	ahead;			/* blocks submitted and not reached by redo yet */
+	unsigned	io_depth;		/* most blocks that may be in flight */
 	unsigned	readahead_limit;			/* most blocks that may be ahead */
-	uint64_t	blocks_read;	/* blocks brought in so far */
+	uint64_t	blocks_read;	/* blocks read so far */
 };
 
 struct timeline;

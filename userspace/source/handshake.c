@@ -1,15 +1,19 @@
 /*
  * handshake.c
- *		Decides whether what a server says of itself is sane, and whether it is
- *		a server of our cluster.
+ *		Receives a server's handshake, and checks that it is valid and comes from a
+ *		server of this cluster.
  *
- * The message comes from another process and may hold anything.  The memory
- * that comes with it is looked at in ring.c, the descriptors in listener.c.
+ * The message comes from another process and may hold anything.  The memory that
+ * comes with it is checked in ring.c.
  */
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "source/handshake.h"
 
@@ -17,6 +21,9 @@
 #define MIN_BLOCK_SIZE	1024
 #define MAX_BLOCK_SIZE	32768
 #define MAX_SEGMENT_BYTES	(UINT64_C(1) << 40)
+
+/* Descriptors taken from a message, so that too many are noticed. */
+#define MAX_RECEIVED_FDS	16
 
 /* Bounds of initdb --wal-segsize, bytes. */
 #define MIN_WAL_SEGMENT	(1024 * 1024)
@@ -28,7 +35,7 @@ handshake__refuse(struct handshake_verdict *verdict, uint32_t status, const char
 {
 	va_list		args;
 
-	/* All of it is sent, so none of it may be left as it was. */
+	/* All of it is sent, so no byte may stay uninitialized. */
 	memset(verdict, 0, sizeof(*verdict));
 	verdict->status = status;
 	va_start(args, format);
@@ -42,7 +49,7 @@ is_power_of_two(uint32_t number)
 	return number != 0 && (number & (number - 1)) == 0;
 }
 
-/* One directory name: nothing that leads elsewhere, nothing strange. */
+/* Is it the name of a directory, of printable characters, without a path? */
 static int
 is_directory_name(const char *name)
 {
@@ -54,10 +61,7 @@ is_directory_name(const char *name)
 	return 1;
 }
 
-/*
- * Check a message for itself and copy it.  Returns 0, or -1 with the verdict
- * to send.
- */
+/* Copy a message and check its fields.  Returns 0, or -1 with the verdict to send. */
 int
 handshake__parse(const void *message, size_t bytes, struct redoahead_handshake *handshake,
 			 struct handshake_verdict *verdict)
@@ -67,13 +71,13 @@ handshake__parse(const void *message, size_t bytes, struct redoahead_handshake *
 	memset(handshake, 0, sizeof(*handshake));
 	memcpy(handshake, message, bytes < sizeof(*handshake) ? bytes : sizeof(*handshake));
 
-	/* Another version's message may have another length: version first. */
+	/* The version is checked first: the length may depend on it. */
 	if (bytes < head || handshake->magic != REDOAHEAD_MAGIC)
 		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION,
 					  "not a redoahead handshake; check who connects to this socket");
 	else if (handshake->version != REDOAHEAD_ABI_VERSION)
 		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION,
-					  "daemon speaks version %d, server %u; install matching versions",
+					  "daemon has version %d, server %u; install matching versions",
 					  REDOAHEAD_ABI_VERSION, handshake->version);
 	else if (bytes != sizeof(*handshake))
 		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION,
@@ -142,4 +146,140 @@ handshake__match(const struct redoahead_handshake *handshake, const struct clust
 	else
 		return 0;
 	return -1;
+}
+
+/* Only processes of the cluster's owner are served.  Returns 0 or -EPERM. */
+static int
+check_user(const struct cluster *cluster, int fd, struct handshake_verdict *verdict)
+{
+	struct ucred peer;
+	socklen_t	length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 ||
+		peer.uid != cluster->uid)
+	{
+		handshake__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
+					  "only the owner of the data directory (user %u) is served",
+					  (unsigned) cluster->uid);
+		return -EPERM;
+	}
+	return 0;
+}
+
+/*
+ * Keep the descriptors of a message if they are the two expected ones; close
+ * them all if not.  Returns 0 or -EPROTO.
+ */
+static int
+take_descriptors(struct msghdr *message, int fds[2])
+{
+	int			count = 0;
+
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(message); cmsg != NULL;
+		 cmsg = CMSG_NXTHDR(message, cmsg))
+	{
+		size_t		n;
+
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++, count++)
+		{
+			int			fd;
+
+			memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(int), sizeof(int));
+			if (count < 2)
+				fds[count] = fd;
+			else
+				close(fd);
+		}
+	}
+	if (count == 2 && !(message->msg_flags & MSG_CTRUNC))
+		return 0;
+	for (int i = 0; i < count && i < 2; i++)
+		close(fds[i]);
+	return -EPROTO;
+}
+
+/*
+ * Has the client closed its socket?  While the daemon was stopped, a server may have
+ * given up on it several times; its old handshakes precede the one that counts.
+ */
+bool
+handshake__is_abandoned(int fd)
+{
+	struct pollfd poll_fd = {.fd = fd,.events = POLLRDHUP};
+
+	return poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLRDHUP | POLLHUP)) != 0;
+}
+
+/*
+ * Receive the handshake of a client.  Returns 1 and an offer, 0 if there is none
+ * yet, -1 with a verdict if there never will be.
+ */
+int
+handshake__receive(int fd, const struct cluster *cluster, struct handshake_offer *offer,
+				   struct handshake_verdict *verdict)
+{
+	char		buffer[sizeof(struct redoahead_handshake) + 1];
+	union
+	{
+		struct cmsghdr align;
+		char		bytes[CMSG_SPACE(MAX_RECEIVED_FDS * sizeof(int))];
+	}			control;
+	struct iovec iov = {.iov_base = buffer,.iov_len = sizeof(buffer)};
+	struct msghdr message = {
+		.msg_iov = &iov,.msg_iovlen = 1,
+		.msg_control = control.bytes,.msg_controllen = sizeof(control.bytes),
+	};
+	int			fds[2];
+	int			have_fds;
+	ssize_t		n;
+
+	n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+	{
+		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION, "closed without a handshake");
+		return -1;
+	}
+	have_fds = take_descriptors(&message, fds) == 0;
+
+	/*
+	 * The user is checked only now: a socket that is closed with a message unread
+	 * gives the client an error in place of the reply.
+	 */
+	if (check_user(cluster, fd, verdict) == 0 &&
+		handshake__parse(buffer, (size_t) n, &offer->handshake, verdict) == 0)
+	{
+		if (!have_fds && (message.msg_flags & MSG_CTRUNC))
+			handshake__refuse(verdict, REDOAHEAD_BAD_RING,
+						  "no descriptor is left for the ring; raise the limits of the daemon");
+		else if (!have_fds)
+			handshake__refuse(verdict, REDOAHEAD_BAD_RING,
+						  "handshake without exactly two descriptors; report a bug");
+		else if (handshake__match(&offer->handshake, cluster, verdict) == 0)
+		{
+			offer->socket = fd;
+			offer->memfd = fds[0];
+			offer->eventfd = fds[1];
+			return 1;
+		}
+	}
+	if (have_fds)
+	{
+		close(fds[0]);
+		close(fds[1]);
+	}
+	return -1;
+}
+
+/* Close the descriptors of an offer. */
+void
+handshake__drop_offer(struct handshake_offer *offer)
+{
+	close(offer->socket);
+	close(offer->memfd);
+	close(offer->eventfd);
 }

@@ -13,15 +13,6 @@
 /* Connections that have not sent their handshake yet, at most. */
 #define LISTENER_MAX_CLIENTS	8
 
-/* A server that wants to be served; the receiver closes the descriptors. */
-struct listener_offer
-{
-	int			socket;			/* stays open while it is attached */
-	int			memfd;			/* the ring */
-	int			eventfd;		/* readable when we are to wake up */
-	struct redoahead_handshake handshake;	/* checked */
-};
-
 struct listener;
 
 int			listener__open(struct listener **listener, struct cluster *cluster,
@@ -29,12 +20,11 @@ int			listener__open(struct listener **listener, struct cluster *cluster,
 void		listener__close(struct listener *listener);
 int			listener__owns(const struct listener *listener, int fd);
 int			listener__handle(struct listener *listener, int fd,
-							 struct listener_offer *offer);
+							 struct handshake_offer *offer);
 void		listener__expire(struct listener *listener, uint64_t now_us);
 int			listener__wait_ms(const struct listener *listener, uint64_t now_us);
 void		listener__accept(struct listener *listener, int socket);
 void		listener__refuse(struct listener *listener, int socket,
 							 const struct handshake_verdict *verdict);
-void		listener__drop_offer(struct listener_offer *offer);
 
 #endif							/* REDOAHEAD_SOURCE_LISTENER_H */

@@ -2,10 +2,10 @@
  * ring.c
  *		Takes references from the shared memory that the server made.
  *
- * The server may write anything at any time.  What matters (capacity, our
- * tail, the place of the slots) is copied when the ring is mapped and never
- * read again; a reference is copied out before anybody looks at it; the seals
- * see to it that the mapping stays.  Does not know what a reference means.
+ * The server may write anything at any time.  Capacity, tail and the offset of the
+ * slots are copied when the ring is mapped and not read again; a reference is copied
+ * before it is used; the seals guarantee that the mapping stays valid.  Does not
+ * interpret references.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 #include "source/ring.h"
 
-/* Without these, the server could truncate the memory under our feet. */
+/* Without these seals the server could truncate the memory while it is mapped. */
 #define REQUIRED_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW)
 
 /*
@@ -48,7 +48,7 @@ ring__check(const struct redoahead_ring *header, uint64_t ring_bytes, const char
 	return -EPROTO;
 }
 
-/* Map a ring and check that it can be trusted to stay. */
+/* Map a ring whose seals guarantee its size. */
 int
 ring__map(struct ring *ring, int memfd, uint64_t ring_bytes, const char **reason)
 {
@@ -74,7 +74,7 @@ ring__map(struct ring *ring, int memfd, uint64_t ring_bytes, const char **reason
 	if (memory == MAP_FAILED)
 	{
 		err = -errno;
-		*reason = "the memfd cannot be mapped; look for the limits of the daemon's memory";
+		*reason = "the memfd cannot be mapped; check the limits of the daemon's memory";
 		return err;
 	}
 	memcpy(&header, memory, sizeof(header));
@@ -93,7 +93,7 @@ ring__map(struct ring *ring, int memfd, uint64_t ring_bytes, const char **reason
 	return 0;
 }
 
-/* Let go of the memory; a ring that is not mapped is fine. */
+/* Unmap the memory; a ring that is not mapped is fine. */
 void
 ring__unmap(struct ring *ring)
 {
@@ -102,7 +102,7 @@ ring__unmap(struct ring *ring)
 	ring->shared = NULL;
 }
 
-/* Look at the server's head; -EPROTO if it cannot be right. */
+/* Read the server's head; -EPROTO if it is invalid. */
 static int
 refresh_head(struct ring *ring)
 {
@@ -117,7 +117,7 @@ refresh_head(struct ring *ring)
 
 /*
  * Take up to room references.  Returns how many, or -EPROTO if the server
- * wrote an index that cannot be.
+ * wrote an invalid index.
  */
 int
 ring__take(struct ring *ring, struct redoahead_ref *refs, unsigned room)
@@ -148,7 +148,7 @@ ring__take(struct ring *ring, struct redoahead_ref *refs, unsigned room)
 	return (int) available;
 }
 
-/* Is there nothing to take?  An impossible head counts as something. */
+/* Is there nothing to take?  An invalid head counts as something. */
 bool
 ring__is_empty(struct ring *ring)
 {
@@ -176,14 +176,14 @@ ring__dropped(const struct ring *ring)
 	return __atomic_load_n(&ring->shared->dropped, __ATOMIC_RELAXED);
 }
 
-/* Show that we are alive. */
+/* Change the heartbeat. */
 void
 ring__beat(struct ring *ring)
 {
 	__atomic_store_n(&ring->shared->heartbeat, ++ring->heartbeat, __ATOMIC_RELAXED);
 }
 
-/* Show what was done so far. */
+/* Publish the progress. */
 void
 ring__publish(struct ring *ring, const struct ring_progress *progress)
 {
@@ -199,8 +199,8 @@ ring__publish(struct ring *ring, const struct ring_progress *progress)
 }
 
 /*
- * Ask to be woken.  Returns false if there is something to take already: the
- * server may have emitted it before it could see that we sleep.
+ * Request a wake-up.  Returns false if there is something to take already, which the
+ * server may have emitted before it could see the request.
  */
 bool
 ring__sleep(struct ring *ring)
@@ -213,7 +213,7 @@ ring__sleep(struct ring *ring)
 	return false;
 }
 
-/* No longer asleep. */
+/* Withdraw the request. */
 void
 ring__wake(struct ring *ring)
 {

@@ -11,7 +11,7 @@
 
 #include "common/redoahead_abi.h"
 
-/* What the daemon tells the server about itself. */
+/* What the daemon reports to the server. */
 struct ring_progress
 {
 	uint64_t	blocks_read;	/* blocks brought into the page cache */
@@ -23,7 +23,7 @@ struct ring_progress
 	uint32_t	readahead_limit;	/* most blocks read ahead of redo */
 };
 
-/* All that must not be read from shared memory twice is kept here. */
+/* What must not be read from shared memory twice is kept here. */
 struct ring
 {
 	struct redoahead_ring *shared;	/* the mapping */

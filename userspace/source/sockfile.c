@@ -1,10 +1,9 @@
 /*
  * sockfile.c
- *		Makes the unix socket that the server connects to, and makes sure that
- *		no other daemon has it.
+ *		Makes the unix socket that the server connects to, for one daemon only.
  *
- * A lock on a file beside the socket decides who is alone: a socket left by a
- * killed daemon is replaced, a live daemon's is not.  The socket is bound
+ * A lock on a file beside the socket excludes other daemons: the socket of a killed
+ * daemon is replaced, that of a live daemon is not.  The socket is bound
  * through /proc/self/fd, because a socket address holds 107 bytes only and
  * data directories may have longer names.
  */
@@ -57,8 +56,8 @@ open_directory(struct sockfile *file, const struct cluster *cluster, const char 
 }
 
 /*
- * Lock the lock file.  It may be removed by its last owner between our open
- * and our lock; then what we locked is not the file that others see.
+ * Lock the lock file.  Its last owner may remove it between open and flock; then
+ * the locked file is not the one that others see.
  */
 static int
 take_lock(struct sockfile *file, const char *path)
@@ -98,7 +97,7 @@ take_lock(struct sockfile *file, const char *path)
 	}
 }
 
-/* Leave our process id in the lock file, for the message of the next one. */
+/* Write our process id into the lock file, for the message of another daemon. */
 static void
 sign_lock(const struct sockfile *file)
 {
@@ -109,7 +108,7 @@ sign_lock(const struct sockfile *file)
 		log_debug("cannot write the lock file: %s", strerror(errno));
 }
 
-/* Make the way free for our socket: remove one that nobody listens on. */
+/* Remove a socket that nobody listens on. */
 static int
 remove_stale(const struct sockfile *file, const struct sockaddr_un *address, const char *path)
 {
@@ -197,7 +196,7 @@ sockfile__listen(struct sockfile *file, const struct cluster *cluster, const cha
 	return fd;
 }
 
-/* Remove the socket and give up the lock. */
+/* Remove the socket and release the lock. */
 void
 sockfile__remove(struct sockfile *file)
 {
