@@ -6,6 +6,7 @@
 # asked here; scripts/bench-recovery does that.
 
 load lib/machine
+# bats file_tags=exclusive
 
 setup_file() {
 	REDOAHEAD_DEVICES=$(mktemp -d "/var/tmp/redoahead-devices.XXXXXX")

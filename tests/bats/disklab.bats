@@ -5,6 +5,7 @@
 # scripts/disklab-validate.
 
 load lib/machine
+# bats file_tags=exclusive,no-server
 
 setup() {
 	scripts=$BATS_TEST_DIRNAME/../../scripts

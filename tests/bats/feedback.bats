@@ -4,6 +4,7 @@
 # serves without them wherever they cannot be.
 
 . "$BATS_TEST_DIRNAME/lib/servers.bash"
+# bats file_tags=exclusive
 
 # Why probes cannot be used here; nothing if they can.
 why_not() {

@@ -8,6 +8,7 @@
 # and of each page that the startup process reads.
 
 load lib/machine
+# bats file_tags=exclusive
 
 setup_file() {
 	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-memory.XXXXXX")

@@ -4,6 +4,7 @@
 # any time, and it says what is missing where it cannot work.
 
 . "$BATS_TEST_DIRNAME/lib/traces.bash"
+# bats file_tags=exclusive
 
 # ---------- what it says is true ----------
 
