@@ -25,13 +25,9 @@ setup() {
 	work=$REDOAHEAD_BENCH_DIR
 }
 
-python() {
-	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
-}
-
 need_page_cache_events() {
 	local missing
-	missing=$(PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -c '
+	missing=$(python <<<'
 from bench import pagecache
 print(pagecache.missing() or "")')
 	[ -z "$missing" ] || skip "$missing"
