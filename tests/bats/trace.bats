@@ -221,6 +221,7 @@ forced() {					# POINT=WAY,...
 # Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
 @test "where the file system tells nothing of pages, system calls are followed" {
 	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_mount_namespace
 	mkdir "$CASE/data"
 	trace_wrapper=(unshare -m sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
 		shift && exec "$@"' "$CASE/data" "$WORK/crashed")
@@ -235,6 +236,7 @@ forced() {					# POINT=WAY,...
 
 # Lost otherwise: the same for the latency from issue on; and machines without tracefs.
 @test "without tracefs, and with devices watched from issue on, the same blocks are seen" {
+	need_mount_namespace
 	trace_wrapper=(unshare -m sh -c '! mountpoint -q /sys/kernel/tracing || umount -l /sys/kernel/tracing
 		! mountpoint -q /sys/kernel/debug || umount -l /sys/kernel/debug
 		exec "$@"' -)
@@ -437,6 +439,7 @@ forced() {					# POINT=WAY,...
 	[[ $output == *'has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN'* ]] ||
 		[[ $output == *'the kernel has no BTF'* ]]
 	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_mount_namespace
 	run unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
 		"$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status" -eq 1 ]
@@ -446,6 +449,7 @@ forced() {					# POINT=WAY,...
 # Lost otherwise: containers without a volume, where every read would look timely.
 @test "a data directory on overlayfs is refused" {
 	[ -z "$WHY_NOT" ] || skip "$WHY_NOT"
+	need_mount_namespace
 	run unshare -m sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
 		mkdir layers/upper layers/work layers/data &&
 		mount -t overlay none -o "lowerdir=$2,upperdir=layers/upper,workdir=layers/work" layers/data &&

@@ -43,3 +43,9 @@ for path in sys.stdin.buffer.read().split(b"\0")[:-1]:
 python() {					# [ARGUMENT...]
 	PYTHONPATH=$BATS_TEST_DIRNAME/../../scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
 }
+
+# Skip where no mount namespace can be made, in a chroot for example.
+need_mount_namespace() {
+	local reason
+	reason=$(unshare --mount true 2>&1) || skip "no mount namespace can be made: ${reason#unshare: }"
+}

@@ -30,9 +30,3 @@ need_memory_cgroup() {
 		grep -qsw memory /sys/fs/cgroup/cgroup.controllers ||
 		skip "the kernel or the container has no memory cgroups"
 }
-
-# Skip where no mount namespace can be made, in a chroot for example.
-need_mount_namespace() {
-	local reason
-	reason=$(unshare --mount true 2>&1) || skip "no mount namespace can be made: ${reason#unshare: }"
-}
