@@ -58,8 +58,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := all
 .PRECIOUS: build/fuzz/%.o build/bpf/%.bpf.o build/bpf/%.skel.h
 .DELETE_ON_ERROR:
-.PHONY: all tests-programs bootstrap postgresql demo check check-unit check-fuzz \
-	check-bats check-postgresql bench bench-recovery install install-extension clean \
+.PHONY: all tests-programs bootstrap postgresql demo check check-fast check-unit \
+	check-fuzz check-python check-bats check-postgresql bench bench-recovery install install-extension clean \
 	distclean help
 
 all: build/redoahead ## Build the redoahead program (default)
@@ -92,17 +92,26 @@ bench-recovery: postgresql ## Reproduce published measurements of recovery (scri
 check: ## Run every test; the last line is the summary
 	$(Q)tests/run
 
-check-unit: ## Run the unit tests
-	$(Q)tests/run unit
+check-fast: ## Run what needs no PostgreSQL server
+	$(Q)tests/run --fast
 
-check-fuzz: ## Run each fuzzer for a short time
-	$(Q)tests/run fuzz
+# T=NAME runs one test or file only, F=FILTER of bats files the tests that match.
+ONLY = $(if $(T),-t '$(T)') $(if $(F),-f '$(F)')
 
-check-bats: ## Run the black box tests
-	$(Q)tests/run bats
+check-unit: ## Run the unit tests, or one: T=pool
+	$(Q)tests/run $(ONLY) unit
 
-check-postgresql: ## Run PostgreSQL's own tests on the patched server
-	$(Q)tests/run postgresql
+check-fuzz: ## Run each fuzzer for a short time, or one: T=serve
+	$(Q)tests/run $(ONLY) fuzz
+
+check-python: ## Run the tests of the scripts' modules
+	$(Q)tests/run python
+
+check-bats: ## Run the black box tests, or some: T=faults F=killed
+	$(Q)tests/run $(ONLY) bats
+
+check-postgresql: ## Run PostgreSQL's own tests on the patched server, or some: T=recovery
+	$(Q)tests/run $(ONLY) postgresql
 
 install: all ## Install the program and its man page (DESTDIR, prefix)
 	$(Q)install -d '$(DESTDIR)$(bindir)'

@@ -3,6 +3,7 @@
 # benchmark from beginning to end.  The demo's own run is `make demo`.
 
 load lib/scripts
+# bats file_tags=exclusive
 
 @test "wrong usage exits with 2" {
 	for arguments in --what "--rounds 0" "--config fastest" "--workload tpch"; do

@@ -48,8 +48,7 @@ write_wal_and_crash() {		# DATA TRANSACTIONS [SETTING...]
 	beside=$!
 	sql "$data" -f - <"$lib/workload.sql" >/dev/null
 	wait "$beside"
-	as_server_user cp "$lib/mixed.sql" "$data.sql"
-	pgbench "$data" -n -f "$data.sql" -c 4 -t $((transactions / 8)) 
+	pgbench "$data" -n -f - -c 4 -t $((transactions / 8)) <"$lib/mixed.sql"
 	sql "$data" -c "vacuum"
 	pgbench "$data" -n -N -c 2 -t $((transactions / 4))
 	crash_server "$data"
@@ -62,18 +61,9 @@ setup_file() {
 	write_wal_and_crash "$WORK/crashed" 6000
 }
 
-teardown_file() {
-	suite_end
-}
-
 setup() {
 	case_begin
 	STOCK_DATA=$CASE/stock
-	DATA=$CASE/data
-}
-
-teardown() {
-	case_end
 }
 
 # Make a copy of the base recover from all of the WAL, $wal if that is set.
@@ -120,7 +110,7 @@ is_sound() {				# DATA
 	sql "$1" -c "create extension if not exists amcheck"
 	amcheck "$1" --all --install-missing --heapallindexed
 	stop_server "$1"
-	as_server_user "$PATCHED/bin/pg_checksums" --check -D "$1" >"$1.checksums" || { cat "$1.checksums"; return 1; }
+	good_checksums "$1"
 }
 
 # pg_amcheck, but of the large table only what is not a hole.
@@ -169,18 +159,17 @@ amcheck() {					# DATA [OPTION...]
 	evict "$DATA"
 	start_daemon "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	feed "$DATA"
 	feed "$DATA"
 	# The startup process first, and then, in its next life, the postmaster.
 	kill -KILL "$(startup_pid "$DATA")"
 	wait_until "the server's end" server_has_gone "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
-	wait_until "the second attachment" test_log_count "$DATA" 'redoahead: attached' 2
+	wait_until "the second connection" test_log_count "$DATA" 'redoahead: connected' 2
 	feed "$DATA"
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -m immediate stop >/dev/null
-	find "$DATA.store" -type f -exec mv -t "$DATA.archive" {} +
-	touch "$DATA.archive/end"
+	stop_server "$DATA" immediate
+	feed_all "$DATA"
 	recover_with "$PATCHED" "$DATA"
 	stop_daemon "$DATA"
 	expected_log=("$connected" "$connected" "$connected")
@@ -233,7 +222,7 @@ amcheck() {					# DATA [OPTION...]
 	wait_until "the first standby" has_replayed_all "$primary" "$first"
 	stop_server "$primary"
 
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$first" -w -t "$patience" promote >/dev/null
+	promote "$first"
 	run_mix "$first" 300
 	sql "$first" -c "create extension if not exists amcheck"
 	wait_until "the second standby" has_replayed_all "$first" "$second"
@@ -249,7 +238,7 @@ amcheck() {					# DATA [OPTION...]
 		[ "$(resident "${daemons[$data]}")" -le $((before[$data] + 5120)) ]
 	done
 	cmp "$first.dump" "$second.dump"
-	[ "$(sql "$second" -c "select state from pg_stat_redoahead")" = attached ]
+	[ "$(sql "$second" -c "select state from pg_stat_redoahead")" = connected ]
 
 	# The checkpoint of its shutdown lets standbys write out all they have.
 	stop_server "$first"
@@ -264,13 +253,12 @@ amcheck() {					# DATA [OPTION...]
 		stop_daemon "$data"
 		log_is "$data" "$connected"
 		daemon_has_read "$data" 500
-		as_server_user "$PATCHED/bin/pg_checksums" --check -D "$data" >/dev/null
+		good_checksums "$data"
 	done
 }
 
 run_mix() {					# DATA TRANSACTIONS
-	as_server_user cp "$lib/mixed.sql" "$1.sql"
-	pgbench "$1" -n -f "$1.sql" -c 4 -t "$2"
+	pgbench "$1" -n -f - -c 4 -t "$2" <"$lib/mixed.sql"
 	pgbench "$1" -n -c 4 -t "$2"
 }
 
@@ -291,7 +279,6 @@ holds_no_dropped_file() {	# PID
 	! find "/proc/$1/fd" -lname '*/pg*(deleted)' -o -lname '*/base/*(deleted)' | grep -q .
 }
 
-server_has_gone() { [ ! -e "$1/postmaster.pid" ]; }
 test_log_count() { [ "$(grep -c "$2" "$1.log")" -eq "$3" ]; }
 
 # Ask a recovered server one question.

@@ -5,6 +5,7 @@
 # scripts/disklab-validate.
 
 load lib/machine
+# bats file_tags=exclusive,no-server
 
 setup() {
 	scripts=$BATS_TEST_DIRNAME/../../scripts
@@ -45,20 +46,6 @@ nothing_left() {
 		ls -d "$lab"
 	} 2>/dev/null) || true
 	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
-}
-
-# Wait until a command succeeds.
-eventually() {				# COMMAND...
-	local rounds=600
-	until "$@"; do
-		[ "$rounds" -gt 0 ] || return 1
-		rounds=$((rounds - 1))
-		sleep 0.1
-	done
-}
-
-is_gone() {					# PID
-	! [ -e "/proc/$1" ] || [ "$(awk '/^State:/ { print $2 }' "/proc/$1/status")" = Z ]
 }
 
 # Seconds that 40 reads of a block device take, one at a time, at random places.
@@ -109,7 +96,7 @@ reads_take_less_than() {	# DEVICE SECONDS, an expression
 	[ "$status" -eq 0 ]
 }
 
-tells_health() {
+is_healthy() {
 	"$disklab" run
 	run "$disklab" status
 	[ "$status" -eq 0 ] && [[ $output == *"2 x hdd, raid 0"*healthy* ]] &&
@@ -125,7 +112,7 @@ tells_health() {
 	grep -F " $lab/mnt " /proc/self/mountinfo | grep -w btrfs
 
 	# It is not while the machine does not let it run; its counters begin anew with `run`.
-	eventually tells_health
+	wait_until "the disks to be healthy" is_healthy
 	[ "$(field state)" = up ]
 	[ "$(field health phase)" = run ]
 	[ "$(field health disk 1 pending)" = 0 ]
@@ -171,7 +158,7 @@ tells_health() {
 	for copy in loaded written; do
 		# past the page cache, then through it, but not from it
 		[ "$(dd if="$lab/mnt/$copy" bs=1M iflag=direct status=none | sha256sum)" = "$sum" ]
-		dd if="$lab/mnt/$copy" iflag=nocache count=0 status=none
+		evict "$lab/mnt/$copy"
 		[ "$(sha256sum <"$lab/mnt/$copy")" = "$sum" ]
 	done
 	[ "$(field health disk 0 reads)" -gt 0 ]
@@ -193,7 +180,7 @@ tells_health() {
 		awk -v slow="$slow" -v least="$least" 'BEGIN { exit !(slow > 40 * least) }'
 		# A busy machine may take as long by itself, but not whenever it is asked.
 		"$disklab" load
-		eventually reads_take_less_than "$device" "$less"
+		wait_until "fast reads" reads_take_less_than "$device" "$less"
 		"$disklab" down
 	done
 }
@@ -207,7 +194,7 @@ tells_health() {
 	dd if="$(field loops 1)" of=/dev/null bs=8k iflag=direct status=none 2>/dev/null 3>&- &
 	reader=$!
 	kill -KILL "$(field pid)"
-	eventually is_gone "$reader"
+	wait_until "the end of the reader" is_gone "$reader"
 	run "$disklab" status
 	[ "$status" -eq 1 ]
 	[[ $output == broken:* ]]
@@ -246,7 +233,7 @@ tells_health() {
 	up --disks 2 --size 1G
 	(cd "$lab/mnt" && exec sleep 600) 3>&- &
 	holder=$!
-	eventually [ "/proc/$holder/cwd" -ef "$lab/mnt" ]
+	wait_until "the user" [ "/proc/$holder/cwd" -ef "$lab/mnt" ]
 	run "$disklab" down
 	[ "$status" -eq 1 ]
 	[[ $output == *"End what uses it, or use down --force"* ]]

@@ -43,19 +43,6 @@ setup_file() {
 	crash_server "$WORK/crashed"
 }
 
-teardown_file() {
-	suite_end
-}
-
-setup() {
-	case_begin
-	DATA=$CASE/data
-}
-
-teardown() {
-	case_end
-}
-
 write_wal() {				# DATA
 	echo '\set a random(1, 40000)
 		update narrow set b = b + 1 where a = :a;' | as_server_user tee "$1.sql" >/dev/null
@@ -70,11 +57,6 @@ recover_copy() {			# SERVER DATA [SETTING...]
 	copy_cluster "$WORK/crashed" "$data"
 	settings "$data" "$@"
 	recover_with "$server" "$data"
-}
-
-# Where a row comes to lie in cleared space, no garbage aligns it.
-same_cleared() {			# DATA DATA
-	"$redoahead_root/scripts/compare-clusters" --ignore-padding "$1" "$2"
 }
 
 # No index may have lost what its table has.
@@ -131,7 +113,8 @@ holes() {					# DATA FILE
 	recover_copy "$PATCHED" "$CASE/off"
 	recover_copy "$PATCHED" "$CASE/on" clear_page_space=on
 	same_data "$CASE/stock" "$CASE/off"
-	same_cleared "$CASE/stock" "$CASE/on"
+	# Where a row comes to lie in cleared space, no garbage aligns it.
+	same_data --ignore-padding "$CASE/stock" "$CASE/on"
 
 	start_server "$PATCHED" "$CASE/off"
 	table=$(sql "$CASE/off" -c "select pg_relation_filepath('narrow')")
@@ -168,7 +151,8 @@ holes() {					# DATA FILE
 	recover_with "$PATCHED" "$CASE/off"
 	recover_with "$PATCHED" "$CASE/on"
 	same_data "$CASE/stock" "$CASE/off"
-	same_cleared "$CASE/stock" "$CASE/on"
+	# Where a row comes to lie in cleared space, no garbage aligns it.
+	same_data --ignore-padding "$CASE/stock" "$CASE/on"
 	is_sound "$CASE/on"
 }
 

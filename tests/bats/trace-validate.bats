@@ -3,6 +3,7 @@
 # read right, and agrees with itself; and so does the trace.
 
 bats_require_minimum_version 1.5.0
+# bats file_tags=exclusive
 
 setup_file() {
 	REDOAHEAD_BENCH_DIR=$(mktemp -d /var/tmp/redoahead-validate.XXXXXX)

@@ -4,6 +4,7 @@
 # reports what is missing where it cannot work.
 
 . "$BATS_TEST_DIRNAME/lib/traces.bash"
+# bats file_tags=exclusive
 
 # ---------- its reports are correct ----------
 

@@ -3,6 +3,7 @@
 # small scale.  One traced recovery, of which each test looks at one property.
 
 bats_require_minimum_version 1.5.0
+# bats file_tags=exclusive
 
 setup_file() {
 	export top=$BATS_TEST_DIRNAME/../..

@@ -58,7 +58,7 @@ catch_up() {
 	sed -n '/by compression method/,$p' "$CASE/stats"
 	for method in lz4 lz4:transform; do
 		images=$(grep -c ", method: $method\$" "$CASE/records")
-		saved=$(sed -n "s/.*compression saved: \([0-9]*\), method: $method\$/\1/p" "$CASE/records" | paste -sd+ | bc)
+		saved=$(sed -n "s/.*compression saved: \([0-9]*\), method: $method\$/\1/p" "$CASE/records" | awk '{ sum += $1 } END { print sum }')
 		awk -v "method=$method" -v "images=$images" -v "saved=$saved" '
 			/by compression method/ { table = 1 }
 			table && $1 == method { gsub(/[()]/, ""); found = $2 == images && $6 - $4 == saved && $7 == sprintf("%.2f%%", 100 * saved / $6) }
@@ -165,7 +165,7 @@ catch_up() {
 	catch_up
 	[ "$(rows "$DATA")" = "$(rows "$STANDBY")" ]
 	stop_server "$DATA"
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$STANDBY" -w -t "$patience" promote >/dev/null
+	promote "$STANDBY"
 	is_sound "$STANDBY"
 	stop_server "$STANDBY"
 	no grep -E 'FATAL|PANIC|inconsistent' <(grep -v 'walreceiver\|streaming\|connect' "$STANDBY.log")
@@ -210,7 +210,7 @@ catch_up() {
 	make_standby
 	load_images
 	catch_up
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$STANDBY" -w -t "$patience" promote >/dev/null
+	promote "$STANDBY"
 	sql "$STANDBY" -c "checkpoint" -c "update narrow set v = 77 where id % 5 = 0" -c "create index on keys (h)"
 	sql "$DATA" -c "update shuffled set v = 88" -c "create table lost as select * from narrow"
 	stop_server "$DATA"

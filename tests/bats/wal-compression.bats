@@ -95,11 +95,11 @@ recovers_like_stock() {		# SETTING METHODS-IN-WAL
 	crash_with "$PATCHED" "$DATA" wal_compression="$1"
 	[ "$(methods_in "$DATA")" = "$2" ]
 	recover_with "$PATCHED" "$DATA"
-	"$redoahead_root/scripts/compare-clusters" --ignore-lsn "$WORK/reference" "$DATA"
+	same_but_lsn "$DATA"
 	start_server "$PATCHED" "$DATA"
 	is_sound "$DATA"
 	stop_server "$DATA"
-	as_server_user "$PATCHED/bin/pg_checksums" --check -D "$DATA"
+	good_checksums "$DATA"
 }
 
 @test "recovery from pglz" { recovers_like_stock on "pglz "; }
@@ -164,7 +164,7 @@ contents() {				# DATA
 }
 
 same_but_lsn() {			# DATA
-	"$redoahead_root/scripts/compare-clusters" --ignore-lsn "$WORK/reference" "$1"
+	same_data --ignore-lsn "$WORK/reference" "$1"
 }
 
 # ---------- what stock does not know ----------
@@ -202,11 +202,9 @@ stops_stock() {				# SETTING
 	start_server --no-wait "$STOCK" "$CASE/standby"
 	sql "$DATA" -f - <"$BATS_TEST_DIRNAME/lib/images.sql" >/dev/null
 	wait_until "the error" grep 'FATAL:  resource manager with ID 250 not registered' "$CASE/standby.log"
-	wait_until "the end of the standby" has_gone "$CASE/standby"
+	wait_until "the end of the standby" server_has_gone "$CASE/standby"
 	stop_server "$DATA"
 }
-
-has_gone() { [ ! -e "$1/postmaster.pid" ]; }
 
 @test "between stock and patched, and back, after a crash of each" {
 	# stock crashes, patched recovers and crashes, patched recovers, stock takes over

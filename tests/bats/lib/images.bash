@@ -1,20 +1,11 @@
 # What the tests of wal_compression share: a cluster with tables whose pages
-# compress in different ways, WAL with images of them, and places for a case's
-# server and standby.  To be loaded after lib/servers by a bats file whose
+# compress in different ways, WAL with images of them, and a place for a case's
+# standby.  To be loaded after lib/servers by a bats file whose
 # setup_file calls suite_begin and make_images_base.  It tests nothing by itself.
-
-teardown_file() {
-	suite_end
-}
 
 setup() {
 	case_begin
-	DATA=$CASE/data
 	STANDBY=$CASE/standby
-}
-
-teardown() {
-	case_end
 }
 
 # Methods whose images the stock server knows, and the others.

@@ -1,7 +1,9 @@
-# What tests ask of the machine, and say when they skip for want of it.
-# Expects $scripts, the project's scripts directory.
+# What tests need of the machine.  Each function skips a test where that is
+# missing, with the reason.  Expects $scripts, the project's scripts directory.
 
-# Skip where an array of modelled disks cannot be made; say why.
+. "$BATS_TEST_DIRNAME/lib/common.bash"
+
+# Skip where an array of modelled disks cannot be made.
 need_disks() {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
 	[ -c /dev/fuse ] || skip "there is no /dev/fuse"
@@ -12,22 +14,16 @@ need_disks() {
 	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
 }
 
-# Skip where mounts for this process alone are not possible, as in a chroot; say why.
-need_mount_namespace() {
-	local reason
-	reason=$(unshare --mount true 2>&1) || skip "there is no mount namespace of its own: ${reason##*$'\n'}"
-}
-
-# Skip where no file system that compresses can be made; say why.
+# Skip where no file system that compresses can be made.
 need_btrfs() {
 	local reason
-	reason=$(PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -c '
+	reason=$(python <<<'
 from bench import compressed, loop
 print(compressed.missing("zstd") or loop.missing("/var/tmp") or "")')
 	[ -z "$reason" ] || skip "$reason"
 }
 
-# Skip where memory cannot be limited; say why.
+# Skip where memory cannot be limited.
 need_memory_cgroup() {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
 	grep -qE '^[^ ]+ [^ ]+ cgroup [^ ]*\<memory\>' /proc/self/mounts ||

@@ -1,21 +1,20 @@
 # What the tests of the whole share: clusters, recoveries, daemons, and what
-# must hold after each.  To be loaded by a bats file, which calls
-# suite_begin in setup_file, suite_end in teardown_file, case_begin in setup and
-# case_end in teardown.  It tests nothing by itself.
+# must hold after each.  To be loaded by a bats file, which calls suite_begin in
+# setup_file.  It tests nothing by itself.
 #
 # Everything that a test makes or starts lives in $CASE, so that case_end can
-# end it, and can tell whether something was left behind.  In a test that did
-# all it should, nothing is.
+# end it, and can report what was left behind.  A test that did all it should
+# leaves nothing.  $DATA is the place for the test's cluster.
 #
 # environment: STOCK, PATCHED   installed servers (default build/pg/18/...)
 #              REDOAHEAD        the program (default build/redoahead)
 
 . "$BATS_TEST_DIRNAME/../../scripts/lib/common.sh"
+. "$BATS_TEST_DIRNAME/lib/common.bash"
 
 STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/18/stock}")
 PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/18/patched}")
 REDOAHEAD=${REDOAHEAD:-$redoahead_root/build/redoahead}
-patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
 
 # Settings that recovery by the stock server does not know.
 redoahead_settings=(shared_preload_libraries=redoahead)
@@ -33,31 +32,12 @@ processes_in() {			# DIRECTORY
 	done
 }
 
-# Looks are counted, because time also passes while a virtual machine is suspended.
-wait_until() {				# WHAT COMMAND...
-	local what=$1 looks=$((patience * 40))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		if [ $((looks -= 1)) -le 0 ]; then
-			echo "waited $patience s for $what" >&2
-			return 1
-		fi
-		sleep 0.02
-	done
-}
-
-is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
-is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
-
-# A command must fail.  bats takes no notice of one that begins with `!` and does not.
-no() {						# COMMAND...
-	if "$@"; then
-		echo "this should have failed: $*" >&2
-		return 1
-	fi
-}
-
 # ---------- suites and cases ----------
+
+# A bats file that needs more has functions of its own, which call these.
+setup() { case_begin; }
+teardown() { case_end; }
+teardown_file() { suite_end; }
 
 suite_begin() {
 	umask 022
@@ -80,6 +60,7 @@ suite_end() {
 
 case_begin() {
 	CASE=$WORK/$BATS_TEST_NUMBER
+	DATA=$CASE/data
 	as_server_user mkdir "$CASE"
 	export CASE
 }
@@ -142,17 +123,6 @@ copy_cluster() {			# FROM TO
 	as_server_user cp -a --reflink=auto --sparse=always "$1" "$2"
 }
 
-# Remove a cluster's files, and nothing else, from the page cache.
-evict() {					# DATA
-	find -L "$1" -type f -print0 | python3 -c '
-import os, sys
-for path in sys.stdin.buffer.read().split(b"\0")[:-1]:
-    fd = os.open(path, os.O_RDONLY)
-    os.fsync(fd)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(fd)'
-}
-
 # Start a server, for once with other settings; with --no-wait, do not wait
 # until it takes connections, but until it holds the data directory.
 start_server() {			# [--no-wait] SERVER DATA [NAME=VALUE...]
@@ -175,6 +145,13 @@ has_begun() {				# DATA LINES-OF-ITS-LOG-BEFORE
 
 stop_server() {				# DATA [MODE]
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" -m "${2:-fast}" stop >/dev/null
+}
+
+server_has_gone() { [ ! -e "$1/postmaster.pid" ]; }
+
+# Make a standby a primary.
+promote() {					# DATA
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" promote >/dev/null
 }
 
 # Crash a server, but with all WAL so far, however short ago it was written.
@@ -234,7 +211,6 @@ make_crashed() {			# SCALE TRANSACTIONS-PER-CLIENT [PSQL-ARGUMENT...]
 
 # A copy of it in $DATA, for a server with the extension.
 copy_crashed() {
-	DATA=$CASE/data
 	copy_cluster "$WORK/crashed" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}"
 }
@@ -333,7 +309,7 @@ feed() {					# DATA
 }
 
 has_been_asked_beyond() {	# DATA SEGMENT
-	[[ $(tail -n 1 "$1.archive/asked") > $2 ]] || [ ! -e "$1/postmaster.pid" ]
+	[[ $(tail -n 1 "$1.archive/asked") > $2 ]] || server_has_gone "$1"
 }
 
 # Feed segments, about ten a second, until the server's log has a line.
@@ -344,18 +320,28 @@ feed_until() {				# DATA PATTERN
 	done
 }
 
-# Let recovery have all the rest, and finish.
-feed_rest() {				# DATA
+# Let recovery have all the rest.
+feed_all() {				# DATA
 	find "$1.store" -type f -exec mv -t "$1.archive" {} +
 	touch "$1.archive/end"
+}
+
+# The same, and wait until it has finished.
+feed_rest() {				# DATA
+	feed_all "$1"
 	wait_until "the end of recovery" is_ready "$1"
 }
 
 # ---------- what must hold ----------
 
 # The data of two clusters, shut down, must be the same.
-same_data() {				# DATA DATA
-	"$redoahead_root/scripts/compare-clusters" "$1" "$2"
+same_data() {				# [OPTION] DATA DATA
+	"$redoahead_root/scripts/compare-clusters" "$@"
+}
+
+# All checksums of a cluster, shut down, must be right.
+good_checksums() {			# DATA
+	as_server_user "$PATCHED/bin/pg_checksums" --check -D "$1"
 }
 
 # The server's log must hold these lines about redoahead, in this order, and no

@@ -1,0 +1,51 @@
+# What all black box tests share: waiting for conditions, processes, the page
+# cache, and Python with the scripts' modules.  It tests nothing by itself.
+
+patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
+
+# Wait until a command succeeds.  Tries are counted, because time also passes
+# while a virtual machine is suspended.
+wait_until() {				# WHAT COMMAND...
+	local what=$1 tries=$((patience * 40))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ $((tries -= 1)) -le 0 ]; then
+			echo "waited in vain for $what" >&2
+			return 1
+		fi
+		read -rt 0.02 <> <(:) || true
+	done
+}
+
+is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
+
+# A command must fail.  bats takes no notice of one that begins with `!` and does not.
+no() {						# COMMAND...
+	if "$@"; then
+		echo "this should have failed: $*" >&2
+		return 1
+	fi
+}
+
+# Remove files, or all files of a directory, and nothing else, from the page cache.
+evict() {					# FILE|DIRECTORY...
+	find -L "$@" -type f -print0 | /usr/bin/python3 -IS -c '
+import os, sys
+for path in sys.stdin.buffer.read().split(b"\0")[:-1]:
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)'
+}
+
+# A program from standard input, with the scripts' modules.
+python() {					# [ARGUMENT...]
+	PYTHONPATH=$BATS_TEST_DIRNAME/../../scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
+}
+
+# Skip where no mount namespace can be made, in a chroot for example.
+need_mount_namespace() {
+	local reason
+	reason=$(unshare --mount true 2>&1) || skip "no mount namespace can be made: ${reason#unshare: }"
+}
