@@ -12,11 +12,11 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 
-#include "seen.h"
+#include "recent_blocks.h"
 
 /* The tag that the buffer manager knows the block by. */
 static inline BufferTag
-tag_of(const SeenKey *key)
+tag_of(const BlockKey *key)
 {
 	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
 	.relNumber = key->rel};

@@ -10,7 +10,7 @@
 
 #include "common/available.h"
 #include "buffers.h"
-#include "emission.h"
+#include "submit.h"
 #include "lookahead.h"
 #include "redoahead.h"
 
@@ -18,7 +18,7 @@
  * Most blocks to remember beyond the window: as many as there are shared
  * buffers, but no more than this (64 to 128 bytes each).
  */
-#define MAX_SEEN_BUFFERS	(4 * 1024 * 1024)
+#define MAX_RECENT_BLOCKS	(4 * 1024 * 1024)
 
 /*
  * Part of available memory that looking ahead may take, half of it for decoded
@@ -46,7 +46,7 @@ StaticAssertDecl(SHORT_QUEUE >= 2 * SHORT_WINDOW,
 /* Loads are estimated from so many references, the latest ones. */
 #define RECENT_REFS			(1024 * 1024)
 
-Lookahead	lookahead = {.near = PG_UINT32_MAX,.reach = PG_UINT64_MAX};
+Lookahead	lookahead = {.safe_refs = PG_UINT32_MAX,.safe_bytes = PG_UINT64_MAX};
 
 /* The short queue, and behind it the long one, which has a mask of its own. */
 static PendingRef *queues;
@@ -65,10 +65,10 @@ void
 lookahead__forget(void)
 {
 	lookahead.forgotten_lsn = lookahead.decode_lsn;
-	lookahead.head = lookahead.tail = lookahead.replaying = lookahead.settled = 0;
-	lookahead.doubtful = 0;
-	lookahead.near = PG_UINT32_MAX;
-	lookahead.reach = PG_UINT64_MAX;
+	lookahead.head = lookahead.tail = lookahead.replaying = lookahead.revalidated = 0;
+	lookahead.may_be_evicted = 0;
+	lookahead.safe_refs = PG_UINT32_MAX;
+	lookahead.safe_bytes = PG_UINT64_MAX;
 }
 
 /*
@@ -76,7 +76,7 @@ lookahead__forget(void)
  * what is taken then is not given back.
  */
 void
-lookahead__look_at_memory(void)
+lookahead__limit_memory(void)
 {
 	uint64		share = available__bytes() / MEMORY_PART / 2;
 
@@ -130,7 +130,7 @@ lookahead__fit(int window)
 	while (size < (uint32) window + SHORT_WINDOW + 2 * XLR_MAX_BLOCK_ID)
 		size *= 2;
 
-	seen__destroy(&lookahead.seen);
+	recent_blocks__destroy(&lookahead.recent);
 	if (queues)
 		pfree(queues);
 	queues = MemoryContextAllocExtended(TopMemoryContext,
@@ -138,7 +138,7 @@ lookahead__fit(int window)
 										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 	fitted = 0;
 	if (!queues ||
-		!seen__create(&lookahead.seen, Max(2 * window, Min(NBuffers, MAX_SEEN_BUFFERS))))
+		!recent_blocks__create(&lookahead.recent, Max(2 * window, Min(NBuffers, MAX_RECENT_BLOCKS))))
 	{
 		ereport(LOG,
 				(errmsg("redoahead: not enough memory for redoahead.lookahead = %d; using built-in prefetching",
@@ -146,7 +146,7 @@ lookahead__fit(int window)
 		if (queues)
 			pfree(queues);
 		queues = lookahead.pending = NULL;
-		seen__destroy(&lookahead.seen);
+		recent_blocks__destroy(&lookahead.recent);
 		lookahead__forget();
 		return false;
 	}
@@ -199,13 +199,13 @@ lookahead__estimate(void)
 {
 	uint64		refs = lookahead.head - lookahead.tail;
 
-	lookahead.near = PG_UINT32_MAX;
-	lookahead.reach = PG_UINT64_MAX;
-	if (likely(refs <= lookahead__loads_kept(NBuffers)))
+	lookahead.safe_refs = PG_UINT32_MAX;
+	lookahead.safe_bytes = PG_UINT64_MAX;
+	if (likely(refs <= lookahead__safe_loads(NBuffers)))
 		return;
 	/* The daemon writes to the cache line of its window often: look only if it matters. */
-	lookahead__judge(refs, loads_of(refs), lookahead.decode_lsn - lookahead.replay_lsn,
-					 lookahead__loads_kept(NBuffers), emission__daemon_window());
+	lookahead__set_safe(refs, loads_of(refs), lookahead.decode_lsn - lookahead.replay_lsn,
+					 lookahead__safe_loads(NBuffers), submit__readahead_limit());
 }
 
 /*
@@ -214,7 +214,7 @@ lookahead__estimate(void)
  * a round later at the earliest.
  */
 bool
-lookahead__stays(SeenSlot *slot)
+lookahead__is_resident(RecentBlock *slot)
 {
 	BufferTag	tag = tag_of(&slot->key);
 

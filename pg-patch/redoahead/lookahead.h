@@ -2,13 +2,13 @@
  * lookahead.h
  *		The references between decoding and replay.
  *
- * A queue of them, oldest first, and the memory of blocks (seen.h) that they
+ * A queue of them, oldest first, and the memory of blocks (recent_blocks.h) that they
  * lead to.  Redo comes to the references in the order in which they were
  * decoded, so the queue tells which one it is at, and which are next.
  *
  * What a reference finds out about its block when it is decoded must still
  * hold when redo comes to it.  With a look-ahead in which redo loads more than a
- * part of shared_buffers, blocks leave them in between; then a reference is marked doubtful,
+ * part of shared_buffers, blocks leave them in between; then a reference is marked may_be_evicted,
  * and looked at again shortly before redo comes to it.
  *
  * All in the startup process.
@@ -24,7 +24,7 @@
 #include "storage/off.h"
 
 #include "redoahead.h"
-#include "seen.h"
+#include "recent_blocks.h"
 
 /* A reference between decoding and replay. */
 typedef struct PendingRef
@@ -32,17 +32,17 @@ typedef struct PendingRef
 	XLogRecPtr	lsn;			/* start of its record */
 	uint32		slot;			/* index into the memory's slots */
 	Buffer		buffer;			/* where it was when decoded; then, what redo was told */
-	OffsetNumber tuple;			/* which one redo will change, or remove (warm.h) */
+	OffsetNumber tuple;			/* which one redo will change, or remove (cpu_prefetch.h) */
 	bool		moves;			/* and what lies below that moves */
 	uint8		block_id;		/* which block reference of the record */
 	bool		emitted;		/* the daemon was asked to read it */
-	bool		doubtful;		/* not emitted, and its block may leave shared buffers */
+	bool		may_be_evicted;		/* not emitted, and its block may leave shared buffers */
 } PendingRef;
 
 typedef struct Lookahead
 {
-	SeenTable	seen;			/* memory of blocks; empty until attached */
-	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
+	RecentBlocks	recent;			/* recently used blocks; empty until connected */
+	PendingRef *pending;		/* circular, mask + 1 entries; NULL until connected */
 	bool		brief;			/* that is the short queue */
 	uint64		share;			/* bytes for decoded records, and again for references */
 	int			window;			/* references to look ahead; 0 while they are not offered */
@@ -51,41 +51,41 @@ typedef struct Lookahead
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest one not replayed */
 	uint32		replaying;		/* end of those of the record in replay */
-	uint32		doubtful;		/* how many are marked so and not settled, at most */
-	uint32		settled;		/* end of those that need not be looked at again */
+	uint32		may_be_evicted;		/* how many are marked so and not settled, at most */
+	uint32		revalidated;		/* end of those that need not be looked at again */
 	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
 	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 
 	/* Estimates of what redo does to shared buffers until it is at decode_lsn. */
-	uint32		near;			/* references from tail on, of whose blocks few leave before */
-	uint64		reach;			/* bytes of WAL for which a block that it has used stays */
+	uint32		safe_refs;			/* references from tail on, of whose blocks few leave before */
+	uint64		safe_bytes;			/* bytes of WAL for which a block that it has used stays */
 } Lookahead;
 
 extern Lookahead lookahead;
 
 extern void lookahead__forget(void);
-extern void lookahead__look_at_memory(void);
+extern void lookahead__limit_memory(void);
 extern int	lookahead__window(void);
 extern int	lookahead__window_now(void);
 extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);
 extern void lookahead__choose_queue(void);
 extern void lookahead__estimate(void);
-extern bool lookahead__stays(SeenSlot *slot);
+extern bool lookahead__is_resident(RecentBlock *slot);
 
 /* Does a record that has not been replayed yet bring the slot's block in? */
 static inline bool
-lookahead__comes(const SeenSlot *slot)
+lookahead__will_be_resident(const RecentBlock *slot)
 {
 	return slot->lsn >= lookahead.replay_lsn && slot->lsn > lookahead.forgotten_lsn;
 }
 
 /* And will the block still be there for the record at lsn? */
 static inline bool
-lookahead__comes_and_stays(const SeenSlot *slot, XLogRecPtr lsn)
+lookahead__stays_resident(const RecentBlock *slot, XLogRecPtr lsn)
 {
-	return lookahead__comes(slot) && lsn - slot->lsn <= lookahead.reach;
+	return lookahead__will_be_resident(slot) && lsn - slot->lsn <= lookahead.safe_bytes;
 }
 
 /*
@@ -95,7 +95,7 @@ lookahead__comes_and_stays(const SeenSlot *slot, XLogRecPtr lsn)
  * are taken in a round, and fewer where some are used often.
  */
 static inline uint64
-lookahead__loads_kept(int buffers)
+lookahead__safe_loads(int buffers)
 {
 	return buffers / 4;
 }
@@ -106,21 +106,21 @@ lookahead__loads_kept(int buffers)
  * for a block again must be early enough to be among those that the daemon reads now.
  */
 static inline void
-lookahead__judge(uint64 refs, uint64 loads, uint64 bytes, uint64 kept, uint32 daemon_window)
+lookahead__set_safe(uint64 refs, uint64 loads, uint64 bytes, uint64 kept, uint32 daemon_window)
 {
 	uint64		near = daemon_window > 0 && daemon_window < kept ? daemon_window : kept;
 
 	if (loads <= kept)
 		return;
-	lookahead.near = refs * near / loads;
-	lookahead.reach = bytes / loads * kept;
+	lookahead.safe_refs = refs * near / loads;
+	lookahead.safe_bytes = bytes / loads * kept;
 }
 
 /* May a block that is in shared buffers now have left when redo comes to it? */
 static inline bool
-lookahead__is_long(void)
+lookahead__is_unsafe(void)
 {
-	return lookahead.near < lookahead.head - lookahead.tail;
+	return lookahead.safe_refs < lookahead.head - lookahead.tail;
 }
 
 /* A block has to be read, so look ahead as far as is allowed. */
@@ -143,8 +143,8 @@ lookahead__enqueue(const PendingRef *ref)
 		lookahead.replaying == lookahead.tail++)
 		lookahead.replaying = lookahead.tail;
 
-	if (ref->doubtful && lookahead.doubtful++ == 0)
-		lookahead.settled = lookahead.head;
+	if (ref->may_be_evicted && lookahead.may_be_evicted++ == 0)
+		lookahead.revalidated = lookahead.head;
 	lookahead.pending[lookahead.head++ & lookahead.mask] = *ref;
 }
 
@@ -153,29 +153,29 @@ lookahead__enqueue(const PendingRef *ref)
  * shared buffers.  NULL if there is none.
  */
 static inline PendingRef *
-lookahead__next_doubtful(void)
+lookahead__next_to_revalidate(void)
 {
-	if (likely(lookahead.doubtful == 0))
+	if (likely(lookahead.may_be_evicted == 0))
 		return NULL;
 
 	/* Positions wrap around. */
-	if ((int32) (lookahead.settled - lookahead.tail) < 0)
-		lookahead.settled = lookahead.tail;
+	if ((int32) (lookahead.revalidated - lookahead.tail) < 0)
+		lookahead.revalidated = lookahead.tail;
 
-	while (lookahead.settled != lookahead.head &&
-		   lookahead.settled - lookahead.tail < lookahead.near)
+	while (lookahead.revalidated != lookahead.head &&
+		   lookahead.revalidated - lookahead.tail < lookahead.safe_refs)
 	{
-		PendingRef *ref = &lookahead.pending[lookahead.settled++ & lookahead.mask];
+		PendingRef *ref = &lookahead.pending[lookahead.revalidated++ & lookahead.mask];
 
-		if (unlikely(ref->doubtful))
+		if (unlikely(ref->may_be_evicted))
 		{
-			lookahead.doubtful--;
+			lookahead.may_be_evicted--;
 			return ref;
 		}
 	}
 	/* Those that the queue has lost are not counted any more. */
-	if (lookahead.settled == lookahead.head)
-		lookahead.doubtful = 0;
+	if (lookahead.revalidated == lookahead.head)
+		lookahead.may_be_evicted = 0;
 	return NULL;
 }
 
@@ -191,13 +191,13 @@ lookahead__move_to(PendingRef *queue, uint32 mask)
 
 /* Does the slot still stand for the block that the record refers to? */
 static inline bool
-lookahead__slot_is_for(const SeenSlot *slot, const DecodedBkpBlock *block)
+lookahead__slot_is_for(const RecentBlock *slot, const DecodedBkpBlock *block)
 {
-	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+	BlockKey		key = block_key(block->rlocator.spcOid, block->rlocator.dbOid,
 								block->rlocator.relNumber, block->blkno,
 								block->forknum, REDOAHEAD_KIND_RELATION);
 
-	return slot->lsn != 0 && seen__same(&slot->key, &key);
+	return slot->lsn != 0 && block_key_equal(&slot->key, &key);
 }
 
 #endif							/* REDOAHEAD_LOOKAHEAD_H */

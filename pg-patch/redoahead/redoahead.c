@@ -10,7 +10,7 @@
  *
  * A reference takes this way:
  *
- * 1. the memory of blocks (seen.h) knows that redo will have the block,
+ * 1. the memory of blocks (recent_blocks.h) knows that redo will have the block,
  *    because an earlier record brings it in: nothing to do;
  * 2. the record carries a full-page image or initializes the page: remember;
  * 3. the block is in shared buffers: remember where;
@@ -44,11 +44,11 @@
 #include "storage/fd.h"
 
 #include "buffers.h"
-#include "emission.h"
+#include "submit.h"
 #include "implied.h"
 #include "lookahead.h"
 #include "redoahead.h"
-#include "warm.h"
+#include "cpu_prefetch.h"
 
 PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
@@ -90,15 +90,15 @@ static void
 forget(void)
 {
 	lookahead__forget();
-	emission__forget();
+	submit__forget();
 }
 
 
-/* ---------- the sink ---------- */
+/* ---------- the prefetch routine ---------- */
 
 /* Why redo won't read a block. */
 static XLogPrefetchSinkResult
-not_read(const DecodedBkpBlock *block)
+skip(const DecodedBkpBlock *block)
 {
 	redoahead_counters.skip_other++;
 	if (block->has_image)
@@ -111,22 +111,22 @@ static XLogPrefetchSinkResult
 consider(DecodedXLogRecord *record, int block_id, bool filtered)
 {
 	DecodedBkpBlock *block = &record->blocks[block_id];
-	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+	BlockKey		key = block_key(block->rlocator.spcOid, block->rlocator.dbOid,
 								block->rlocator.relNumber, block->blkno,
 								block->forknum, REDOAHEAD_KIND_RELATION);
 	XLogPrefetchSinkResult result;
-	SeenSlot   *slot;
+	RecentBlock   *slot;
 	PendingRef	ref;
-	bool		attached = attach__state() == REDOAHEAD_CONNECTED;
+	bool		attached = connection__state() == REDOAHEAD_CONNECTED;
 	bool		found;
-	bool		doubtful = false;
+	bool		may_be_evicted = false;
 
 	redoahead_counters.offered++;
 
 	/* Without an image, this record only tells backup tools of the block. */
 	if (record->header.xl_rmid == RM_XLOG_ID && !block->has_image &&
 		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT)
-		return not_read(block);
+		return skip(block);
 
 	if (!filtered && attached)
 	{
@@ -134,12 +134,12 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		int			n = implied__of_block(record, block_id, refs);
 
 		if (n > 0)
-			emission__implied(refs, n);
+			submit__implied(refs, n);
 	}
 
-	slot = seen__enter(&lookahead.seen, &key, &found);
+	slot = recent_blocks__enter(&lookahead.recent, &key, &found);
 
-	if (found && lookahead__comes_and_stays(slot, record->lsn))
+	if (found && lookahead__stays_resident(slot, record->lsn))
 	{
 		/* An earlier record, not replayed yet, brings it in. */
 		block->prefetch_buffer = slot->buffer;
@@ -150,17 +150,17 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 	{
 		/* This record does, without reading. */
 		slot->lsn = record->lsn;
-		result = not_read(block);
+		result = skip(block);
 	}
 	else if (filtered)
-		return not_read(block);
-	else if (found && lookahead__comes(slot))
+		return skip(block);
+	else if (found && lookahead__will_be_resident(slot))
 	{
 		/* The same, but by then it may have left again. */
 		redoahead_counters.skip_rep++;
 		result = XLOG_PREFETCH_SINK_REPEAT;
 		slot->lsn = record->lsn;
-		doubtful = true;
+		may_be_evicted = true;
 	}
 	else
 	{
@@ -176,26 +176,26 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		{
 			redoahead_counters.hit++;
 			result = XLOG_PREFETCH_SINK_HIT;
-			doubtful = lookahead__is_long();
+			may_be_evicted = lookahead__is_unsafe();
 		}
 		else
 		{
 			lookahead__needs_read();
-			if (attached && emission__ask(&key, record->lsn))
+			if (attached && submit__block(&key, record->lsn))
 				result = XLOG_PREFETCH_SINK_IO;
 			else
-				return emission__as_stock(&key) ? XLOG_PREFETCH_SINK_IO : XLOG_PREFETCH_SINK_NEW;
+				return submit__to_kernel(&key) ? XLOG_PREFETCH_SINK_IO : XLOG_PREFETCH_SINK_NEW;
 		}
 		slot->lsn = record->lsn;
 	}
 
 	ref = (PendingRef)
 	{
-		.lsn = record->lsn,.slot = slot - lookahead.seen.slots,
+		.lsn = record->lsn,.slot = slot - lookahead.recent.slots,
 		.buffer = slot->buffer,.block_id = block_id,
-		.emitted = result == XLOG_PREFETCH_SINK_IO,.doubtful = doubtful
+		.emitted = result == XLOG_PREFETCH_SINK_IO,.may_be_evicted = may_be_evicted
 	};
-	warm__find_tuple(record, &ref);
+	cpu_prefetch__find_tuple(record, &ref);
 	lookahead__enqueue(&ref);
 	return result;
 }
@@ -219,14 +219,14 @@ consider_deferred(void)
 }
 
 static bool
-sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
+prefetch_configure(uint32 *max_distance, size_t *decode_buffer_size)
 {
 	/* The memory of blocks may become another one. */
 	consider_deferred();
 	lookahead.window = 0;
 
 	/* With direct I/O, the page cache is the wrong place. */
-	if (attach__state() != REDOAHEAD_CONNECTED ||
+	if (connection__state() != REDOAHEAD_CONNECTED ||
 		(io_direct_flags & IO_DIRECT_DATA) != 0)
 		return false;
 	if (!lookahead__fit(lookahead__window()))
@@ -240,20 +240,20 @@ sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
 }
 
 static void
-sink_decoded(const DecodedXLogRecord *record)
+prefetch_decoded(const DecodedXLogRecord *record)
 {
 	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 	int			n;
 
-	warm__send();
+	cpu_prefetch__some();
 	lookahead.decode_lsn = record->lsn;
 	lookahead__estimate();
 	n = implied__of_record(record, refs);
-	if (unlikely(n > 0) && emission__is_news(refs, n))
+	if (unlikely(n > 0) && submit__is_new(refs, n))
 	{
 		/* The daemon gets references in the order of their records. */
 		consider_deferred();
-		emission__implied(refs, n);
+		submit__implied(refs, n);
 	}
 }
 
@@ -263,11 +263,11 @@ sink_decoded(const DecodedXLogRecord *record)
  * what is told then is what became of an earlier one.
  */
 static XLogPrefetchSinkResult
-sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
+prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 {
 	const DecodedBkpBlock *block = &record->blocks[block_id];
 
-	warm__send();
+	cpu_prefetch__some();
 
 	/* A record's first blocks may have gone another way, without decoded(). */
 	lookahead.decode_lsn = record->lsn;
@@ -284,11 +284,11 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		consider_deferred();
 	else
 	{
-		SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
+		BlockKey		key = block_key(block->rlocator.spcOid, block->rlocator.dbOid,
 									block->rlocator.relNumber, block->blkno,
 									block->forknum, REDOAHEAD_KIND_RELATION);
 
-		seen__send_for(&lookahead.seen, &key);
+		recent_blocks__prefetch(&lookahead.recent, &key);
 	}
 
 	/* The first DEFERRED_REFS times there is nothing to tell yet: those are REPEATs too many. */
@@ -296,23 +296,23 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		results[results_tail++ % lengthof(results)];
 }
 
-/* Ask for the doubtful blocks that redo will come to soon and that have left. */
+/* Ask for the may_be_evicted blocks that redo will come to soon and that have left. */
 static void
-look_again(void)
+revalidate(void)
 {
 	PendingRef *ref;
 
-	while ((ref = lookahead__next_doubtful()) != NULL)
+	while ((ref = lookahead__next_to_revalidate()) != NULL)
 	{
-		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
+		RecentBlock   *slot = &lookahead.recent.slots[ref->slot];
 
 		/*
 		 * A slot may have been given up, or stand for another block by now; then
 		 * a block is asked for a bit too often, or too late.
 		 */
-		if (slot->lsn != 0 && !lookahead__stays(slot) && emission__possible())
+		if (slot->lsn != 0 && !lookahead__is_resident(slot) && submit__possible())
 		{
-			ref->emitted = emission__ask(&slot->key, ref->lsn);
+			ref->emitted = submit__block(&slot->key, ref->lsn);
 			lookahead__needs_read();
 		}
 	}
@@ -323,7 +323,7 @@ look_again(void)
  * the last redo that used them found them.
  */
 static void
-sink_replaying(DecodedXLogRecord *record)
+prefetch_replaying(DecodedXLogRecord *record)
 {
 	uint32		i;
 
@@ -334,16 +334,16 @@ sink_replaying(DecodedXLogRecord *record)
 		consider_deferred();
 
 	lookahead.replay_lsn = record->lsn;
-	look_again();
+	revalidate();
 
-	if (emission__possible())
+	if (submit__possible())
 	{
 		__atomic_store_n(&redoahead_emitter.ring->replay_lsn, lookahead.replay_lsn,
 						 __ATOMIC_RELAXED);
 		__atomic_store_n(&redoahead_emitter.ring->decode_lsn, lookahead.decode_lsn,
 						 __ATOMIC_RELAXED);
 		if (emit__publish(&redoahead_emitter))
-			attach__wake();
+			connection__wake();
 	}
 
 	while (lookahead.tail != lookahead.head &&
@@ -354,11 +354,11 @@ sink_replaying(DecodedXLogRecord *record)
 	{
 		PendingRef *ref = &lookahead.pending[i & lookahead.mask];
 		DecodedBkpBlock *block = &record->blocks[ref->block_id];
-		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
+		RecentBlock   *slot = &lookahead.recent.slots[ref->slot];
 
 		if (ref->lsn != record->lsn)
 			break;
-		warm__ahead(i);
+		cpu_prefetch__ahead(i);
 		if (block->prefetch_buffer == InvalidBuffer && slot->buffer != 0 &&
 			lookahead__slot_is_for(slot, block))
 		{
@@ -368,7 +368,7 @@ sink_replaying(DecodedXLogRecord *record)
 		ref->buffer = block->prefetch_buffer;
 	}
 	lookahead.replaying = i;
-	warm__send();
+	cpu_prefetch__some();
 
 	if (--records_until_poll == 0)
 	{
@@ -384,20 +384,20 @@ sink_replaying(DecodedXLogRecord *record)
 			}
 			lookahead__choose_queue();
 		}
-		attach__poll(lookahead.replay_lsn, lookahead.decode_lsn);
+		connection__poll(lookahead.replay_lsn, lookahead.decode_lsn);
 	}
 }
 
 /* A record has been replayed: remember where its blocks are. */
 static void
-sink_replayed(const DecodedXLogRecord *record)
+prefetch_replayed(const DecodedXLogRecord *record)
 {
-	warm__send();
+	cpu_prefetch__some();
 	for (; lookahead.tail != lookahead.replaying; lookahead.tail++)
 	{
 		PendingRef *ref = &lookahead.pending[lookahead.tail & lookahead.mask];
 		const DecodedBkpBlock *block = &record->blocks[ref->block_id];
-		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
+		RecentBlock   *slot = &lookahead.recent.slots[ref->slot];
 
 		/* The slot is far away in memory: look only if it may be wrong. */
 		if (block->prefetch_buffer != ref->buffer &&
@@ -408,10 +408,10 @@ sink_replayed(const DecodedXLogRecord *record)
 }
 
 static void
-sink_reset(void)
+prefetch_reset(void)
 {
-	if (lookahead.seen.slots)
-		seen__clear(&lookahead.seen);
+	if (lookahead.recent.slots)
+		recent_blocks__clear(&lookahead.recent);
 	implied__forget();
 	deferred_tail = deferred_head;
 	results_tail = results_head;
@@ -420,21 +420,21 @@ sink_reset(void)
 }
 
 static void
-sink_shutdown(void)
+prefetch_shutdown(void)
 {
-	attach__close();
+	connection__close();
 	lookahead.window = 0;
 	stats__publish(lookahead.replay_lsn, lookahead.decode_lsn);
 }
 
-static const XLogPrefetchSink sink = {
-	.configure = sink_configure,
-	.decoded = sink_decoded,
-	.block = sink_block,
-	.replaying = sink_replaying,
-	.replayed = sink_replayed,
-	.reset = sink_reset,
-	.shutdown = sink_shutdown,
+static const XLogPrefetchSink prefetch_routine = {
+	.configure = prefetch_configure,
+	.decoded = prefetch_decoded,
+	.block = prefetch_block,
+	.replaying = prefetch_replaying,
+	.replayed = prefetch_replayed,
+	.reset = prefetch_reset,
+	.shutdown = prefetch_shutdown,
 };
 
 
@@ -442,7 +442,7 @@ static const XLogPrefetchSink sink = {
 
 /* A daemon takes references from now on. */
 void
-redoahead__attached(void)
+redoahead__connected(void)
 {
 	forget();
 	/* What was read without a daemon is not known. */
@@ -466,11 +466,11 @@ redoahead__lost(void)
 	for (uint32 i = lookahead.replaying; i != lookahead.head && room > 0; i++)
 	{
 		const PendingRef *ref = &lookahead.pending[i & lookahead.mask];
-		const SeenSlot *slot = &lookahead.seen.slots[ref->slot];
+		const RecentBlock *slot = &lookahead.recent.slots[ref->slot];
 
 		if (ref->emitted && slot->lsn == ref->lsn)
 		{
-			(void) emission__as_stock(&slot->key);
+			(void) submit__to_kernel(&slot->key);
 			room--;
 		}
 	}
@@ -486,5 +486,5 @@ _PG_init(void)
 
 	settings__init();
 	stats__init();
-	xlog_prefetch_sink = &sink;
+	xlog_prefetch_sink = &prefetch_routine;
 }

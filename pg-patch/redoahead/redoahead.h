@@ -2,17 +2,17 @@
  * redoahead.h
  *		What the files of the redoahead server extension share.
  *
- * redoahead.c	the prefetch sink: what to emit
+ * redoahead.c	the prefetch routine: what to emit
  * lookahead.c	the references between decoding and replay
- * warm.c		what redo will touch soon, into the CPU's cache; most of it in warm.h
- * emission.c	asking for blocks, of the daemon or of the kernel
+ * cpu_prefetch.c		what redo will touch soon, into the CPU's cache; most of it in cpu_prefetch.h
+ * submit.c	asking for blocks, of the daemon or of the kernel
  * settings.c	settings
- * attach.c		the daemon: connecting, watching, letting go
+ * connection.c		the daemon: connecting, watching, letting go
  * stats.c		counters in shared memory and the SQL function that shows them
  * images.c		counters of full-page images and the SQL function that shows them
  * prefault.c	first touches of shared buffers, out of redo's way
  * implied.c	blocks that redo reads although no record names them
- * seen.c		memory of blocks that needn't be emitted again
+ * recent_blocks.c		memory of blocks that needn't be emitted again
  * available.c	how much memory could be had; the daemon's, too
  * emit.h		the producer's end of the ring
  */
@@ -62,17 +62,17 @@ extern int	redoahead_lookahead;
 extern int	redoahead_ring_size;
 extern int	redoahead_decode_buffer_size;
 
-/* attach.c */
-extern RedoaheadState attach__state(void);
-extern uint32 attach__pid(void);
-extern void attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn);
-extern void attach__wake(void);
-extern void attach__distrust(void);
-extern void attach__reconnect(void);
-extern void attach__close(void);
+/* connection.c */
+extern RedoaheadState connection__state(void);
+extern uint32 connection__pid(void);
+extern void connection__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn);
+extern void connection__wake(void);
+extern void connection__drop(void);
+extern void connection__reconnect(void);
+extern void connection__close(void);
 
-/* redoahead.c, called by attach.c */
-extern void redoahead__attached(void);
+/* redoahead.c, called by connection.c */
+extern void redoahead__connected(void);
 extern void redoahead__lost(void);
 
 /* prefault.c */

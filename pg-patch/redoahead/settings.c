@@ -35,7 +35,7 @@ static void
 assign_ring_size(int newval, void *extra)
 {
 	if (AmStartupProcess() && newval != redoahead_ring_size)
-		attach__reconnect();
+		connection__reconnect();
 }
 
 static void
@@ -43,7 +43,7 @@ assign_socket(const char *newval, void *extra)
 {
 	if (AmStartupProcess() && redoahead_socket &&
 		strcmp(newval, redoahead_socket) != 0)
-		attach__reconnect();
+		connection__reconnect();
 }
 
 /* Define the settings; to be called when the library is preloaded. */

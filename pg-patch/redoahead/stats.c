@@ -133,8 +133,8 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 	if (!shared)
 		return;
 
-	pg_atomic_write_u32(&shared->state, attach__state());
-	pg_atomic_write_u32(&shared->pid, attach__pid());
+	pg_atomic_write_u32(&shared->state, connection__state());
+	pg_atomic_write_u32(&shared->pid, connection__pid());
 	pg_atomic_write_u32(&shared->window, lookahead.window);
 	pg_atomic_write_u64(&shared->replay_lsn, replay_lsn);
 	pg_atomic_write_u64(&shared->decode_lsn, decode_lsn);

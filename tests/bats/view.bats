@@ -123,10 +123,10 @@ feed_until_view() {			# EXPRESSION
 	}
 	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
 	# A slot's two lines; slots, descriptor, page and its middle; and parts of pages in all.
-	[ "$(code "$library" sink_block)" -ge 3 ]
-	[ "$(code "$library" sink_replaying)" -ge 5 ]
-	[ "$(code "$library" sink_decoded)" -ge 1 ]
-	[ "$(code "$library" sink_replayed)" -ge 1 ]
+	[ "$(code "$library" prefetch_block)" -ge 3 ]
+	[ "$(code "$library" prefetch_replaying)" -ge 5 ]
+	[ "$(code "$library" prefetch_decoded)" -ge 1 ]
+	[ "$(code "$library" prefetch_replayed)" -ge 1 ]
 	[ "$(code "$PATCHED/bin/postgres" read_stream_next_buffer)" -ge 1 ]
 }
 

@@ -1,7 +1,7 @@
 /*
  * emit_bench.c
  *		What a block reference costs the startup process: the memory of blocks
- *		(seen.h) and the ring (emit.h), as redoahead.c uses them, in ns.
+ *		(recent_blocks.h) and the ring (emit.h), as redoahead.c uses them, in ns.
  *
  * A reader thread drains the ring as the daemon does, so the cache lines move
  * between two CPUs.  The stream is that of an update-heavy recovery: every
@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "../../pg-patch/redoahead/emit.h"
-#include "../../pg-patch/redoahead/seen.c"
+#include "../../pg-patch/redoahead/recent_blocks.c"
 
 #define WINDOW		8192		/* references between decoding and replay */
 #define CAPACITY	65536		/* references in the ring */
@@ -64,7 +64,7 @@ main(int argc, char **argv)
 	long		per_block = argc > 2 ? atol(argv[2]) : 6;
 	uint32_t   *blocks = malloc(STREAM * sizeof(*blocks));
 	Emitter		emitter = {0};
-	SeenTable	seen;
+	RecentBlocks	recent;
 	pthread_t	reader;
 	uint64_t	random = 88172645463325252;
 	uint64_t	emitted = 0;
@@ -78,7 +78,7 @@ main(int argc, char **argv)
 	}
 	ring = aligned_alloc(4096, 4096 * (1 + (sizeof(*ring) +
 											CAPACITY * sizeof(struct redoahead_ref)) / 4096));
-	if (!ring || !blocks || !seen__create(&seen, 32768))
+	if (!ring || !blocks || !recent_blocks__create(&recent, 32768))
 	{
 		fprintf(stderr, "%s: out of memory\n", argv[0]);
 		return 1;
@@ -103,10 +103,10 @@ main(int argc, char **argv)
 	start = now_ns();
 	for (long i = 0; i < references; i++)
 	{
-		SeenKey		key = seen__key(1663, 5, 16390, blocks[i % STREAM], 0, 0);
+		BlockKey		key = block_key(1663, 5, 16390, blocks[i % STREAM], 0, 0);
 		uint64_t	lsn = (i + 1) * 100;
 		bool		found;
-		SeenSlot   *slot = seen__enter(&seen, &key, &found);
+		RecentBlock   *slot = recent_blocks__enter(&recent, &key, &found);
 
 		if (found && slot->lsn + WINDOW * 100 >= lsn)
 			continue;
@@ -127,7 +127,7 @@ main(int argc, char **argv)
 	printf("%.1f ns per reference offered; %ld offered, %llu emitted, %llu dropped\n",
 		   (double) elapsed / references, references,
 		   (unsigned long long) emitted, (unsigned long long) emitter.dropped);
-	seen__destroy(&seen);
+	recent_blocks__destroy(&recent);
 	free(blocks);
 	free(ring);
 	return 0;

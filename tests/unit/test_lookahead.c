@@ -15,12 +15,12 @@
 
 #include "postgres.h"
 
-#include "warm.h"
+#include "cpu_prefetch.h"
 
 /* The extension's, without what makes it large enough. */
 Lookahead	lookahead;
 RedoaheadCounters redoahead_counters;
-WarmQueue	warm_queue;
+CpuPrefetchQueue	cpu_prefetch_queue;
 
 static PendingRef queue[8];
 
@@ -104,39 +104,39 @@ test_each_doubtful_reference_is_looked_at_once(void **state)
 	uint32		first;
 
 	(void) state;
-	lookahead.near = PG_UINT32_MAX;
-	lookahead.settled = lookahead.tail;
+	lookahead.safe_refs = PG_UINT32_MAX;
+	lookahead.revalidated = lookahead.tail;
 	enqueue(3);
-	assert_null(lookahead__next_doubtful());
+	assert_null(lookahead__next_to_revalidate());
 
 	/* Two, one of which is too far from redo for now. */
-	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 1});
+	lookahead__enqueue(&(PendingRef) {.may_be_evicted = true,.lsn = 1});
 	enqueue(1);
-	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 2});
+	lookahead__enqueue(&(PendingRef) {.may_be_evicted = true,.lsn = 2});
 	enqueue(1);
 	first = lookahead.head - 4;
-	lookahead.near = first - lookahead.tail + 1;
-	assert_int_equal(lookahead__next_doubtful()->lsn, 1);
-	assert_null(lookahead__next_doubtful());
-	assert_null(lookahead__next_doubtful());
-	lookahead.near++;
-	assert_null(lookahead__next_doubtful());
-	lookahead.near++;
-	assert_int_equal(lookahead__next_doubtful()->lsn, 2);
-	lookahead.near = PG_UINT32_MAX;
-	assert_null(lookahead__next_doubtful());
-	assert_int_equal(lookahead.doubtful, 0);
+	lookahead.safe_refs = first - lookahead.tail + 1;
+	assert_int_equal(lookahead__next_to_revalidate()->lsn, 1);
+	assert_null(lookahead__next_to_revalidate());
+	assert_null(lookahead__next_to_revalidate());
+	lookahead.safe_refs++;
+	assert_null(lookahead__next_to_revalidate());
+	lookahead.safe_refs++;
+	assert_int_equal(lookahead__next_to_revalidate()->lsn, 2);
+	lookahead.safe_refs = PG_UINT32_MAX;
+	assert_null(lookahead__next_to_revalidate());
+	assert_int_equal(lookahead.may_be_evicted, 0);
 
 	/* Those that a full queue has lost hide none that comes later. */
 	for (int i = 0; i < 5; i++)
-		lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 3});
+		lookahead__enqueue(&(PendingRef) {.may_be_evicted = true,.lsn = 3});
 	enqueue(lengthof(queue) - 2);
-	assert_int_equal(lookahead__next_doubtful()->lsn, 3);
-	assert_int_equal(lookahead__next_doubtful()->lsn, 3);
-	assert_null(lookahead__next_doubtful());
-	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 4});
-	assert_int_equal(lookahead__next_doubtful()->lsn, 4);
-	assert_null(lookahead__next_doubtful());
+	assert_int_equal(lookahead__next_to_revalidate()->lsn, 3);
+	assert_int_equal(lookahead__next_to_revalidate()->lsn, 3);
+	assert_null(lookahead__next_to_revalidate());
+	lookahead__enqueue(&(PendingRef) {.may_be_evicted = true,.lsn = 4});
+	assert_int_equal(lookahead__next_to_revalidate()->lsn, 4);
+	assert_null(lookahead__next_to_revalidate());
 }
 
 /* A few cache lines at a time, in order; nothing for a reference that redo has passed. */
@@ -147,33 +147,33 @@ test_pages_are_sent_for_in_parts(void **state)
 	uint32		position = lookahead.replaying;
 
 	(void) state;
-	warm_queue = (WarmQueue) {.head = PG_UINT32_MAX,.tail = PG_UINT32_MAX};
-	warm__part(page, 100, 100, position);
-	assert_int_equal(warm_queue.head, warm_queue.tail);
+	cpu_prefetch_queue = (CpuPrefetchQueue) {.head = PG_UINT32_MAX,.tail = PG_UINT32_MAX};
+	cpu_prefetch__part(page, 100, 100, position);
+	assert_int_equal(cpu_prefetch_queue.head, cpu_prefetch_queue.tail);
 
-	warm__part(page, 0, WARM_LINES * CACHE_LINE + 1, position);
-	warm__part(page, 4096, 4096 + 2 * CACHE_LINE, position + 1);
-	warm__send();
-	assert_ptr_equal(warm_queue.parts[PG_UINT32_MAX % WARM_PARTS].next, page + WARM_LINES * CACHE_LINE);
-	warm__send();
-	assert_int_equal(warm_queue.head, warm_queue.tail);
-	assert_ptr_equal(warm_queue.parts[0].next, page + 4096 + 2 * CACHE_LINE);
+	cpu_prefetch__part(page, 0, CPU_PREFETCH_LINES * CACHE_LINE + 1, position);
+	cpu_prefetch__part(page, 4096, 4096 + 2 * CACHE_LINE, position + 1);
+	cpu_prefetch__some();
+	assert_ptr_equal(cpu_prefetch_queue.parts[PG_UINT32_MAX % CPU_PREFETCH_PARTS].next, page + CPU_PREFETCH_LINES * CACHE_LINE);
+	cpu_prefetch__some();
+	assert_int_equal(cpu_prefetch_queue.head, cpu_prefetch_queue.tail);
+	assert_ptr_equal(cpu_prefetch_queue.parts[0].next, page + 4096 + 2 * CACHE_LINE);
 
-	warm__part(page, 0, BLCKSZ, position);
-	warm__part(page, 0, BLCKSZ, position + 1);
+	cpu_prefetch__part(page, 0, BLCKSZ, position);
+	cpu_prefetch__part(page, 0, BLCKSZ, position + 1);
 	lookahead.replaying = position + 1;
-	warm__send();
-	assert_ptr_equal(warm_queue.parts[1].next, page);
-	assert_ptr_equal(warm_queue.parts[2].next, page + WARM_LINES * CACHE_LINE);
+	cpu_prefetch__some();
+	assert_ptr_equal(cpu_prefetch_queue.parts[1].next, page);
+	assert_ptr_equal(cpu_prefetch_queue.parts[2].next, page + CPU_PREFETCH_LINES * CACHE_LINE);
 	lookahead.replaying = position + 2;
-	warm__send();
-	assert_int_equal(warm_queue.head, warm_queue.tail);
+	cpu_prefetch__some();
+	assert_int_equal(cpu_prefetch_queue.head, cpu_prefetch_queue.tail);
 
 	/* When there are too many, the oldest are lost. */
-	for (int i = 0; i < WARM_PARTS + 3; i++)
-		warm__part(page, i, BLCKSZ, position + 2);
-	assert_int_equal(warm_queue.head - warm_queue.tail, WARM_PARTS);
-	assert_ptr_equal(warm_queue.parts[warm_queue.tail % WARM_PARTS].next, page + 3);
+	for (int i = 0; i < CPU_PREFETCH_PARTS + 3; i++)
+		cpu_prefetch__part(page, i, BLCKSZ, position + 2);
+	assert_int_equal(cpu_prefetch_queue.head - cpu_prefetch_queue.tail, CPU_PREFETCH_PARTS);
+	assert_ptr_equal(cpu_prefetch_queue.parts[cpu_prefetch_queue.tail % CPU_PREFETCH_PARTS].next, page + 3);
 }
 
 /* Lost otherwise: redo would read by itself what left before it came, as nobody asks again. */
@@ -181,29 +181,29 @@ static void
 test_what_is_near_and_how_long_a_block_stays(void **state)
 {
 	const uint32 buffers = 4096;
-	uint64		kept = lookahead__loads_kept(buffers);
+	uint64		kept = lookahead__safe_loads(buffers);
 
 	(void) state;
 	/* A round of the clock takes half of the buffers at most. */
 	assert_in_range(kept, 1, buffers / 2 - 1);
 
 	/* Redo loads little: what is in shared buffers stays. */
-	lookahead.near = PG_UINT32_MAX;
-	lookahead.reach = PG_UINT64_MAX;
-	lookahead__judge(30000, kept, 10000000, kept, 0);
-	assert_true(lookahead.near == PG_UINT32_MAX);
-	assert_true(lookahead.reach == PG_UINT64_MAX);
+	lookahead.safe_refs = PG_UINT32_MAX;
+	lookahead.safe_bytes = PG_UINT64_MAX;
+	lookahead__set_safe(30000, kept, 10000000, kept, 0);
+	assert_true(lookahead.safe_refs == PG_UINT32_MAX);
+	assert_true(lookahead.safe_bytes == PG_UINT64_MAX);
 
 	/* Every third reference loads a block: so many of them are near, and so much WAL. */
-	lookahead__judge(30000, 10000, 10000000, kept, 0);
-	assert_int_equal(lookahead.near, 3 * kept);
-	assert_int_equal(lookahead.reach, 1000 * kept);
-	lookahead__judge(30000, 10000, 10000000, kept, buffers);
-	assert_int_equal(lookahead.near, 3 * kept);
+	lookahead__set_safe(30000, 10000, 10000000, kept, 0);
+	assert_int_equal(lookahead.safe_refs, 3 * kept);
+	assert_int_equal(lookahead.safe_bytes, 1000 * kept);
+	lookahead__set_safe(30000, 10000, 10000000, kept, buffers);
+	assert_int_equal(lookahead.safe_refs, 3 * kept);
 	/* The daemon reads less far ahead, so later is soon enough. */
-	lookahead__judge(30000, 10000, 10000000, kept, 64);
-	assert_int_equal(lookahead.near, 3 * 64);
-	assert_int_equal(lookahead.reach, 1000 * kept);
+	lookahead__set_safe(30000, 10000, 10000000, kept, 64);
+	assert_int_equal(lookahead.safe_refs, 3 * 64);
+	assert_int_equal(lookahead.safe_bytes, 1000 * kept);
 }
 
 int

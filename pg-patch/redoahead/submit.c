@@ -1,5 +1,5 @@
 /*
- * emission.c
+ * submit.c
  *		Asking for blocks: of the daemon, or of the kernel where there is none.
  *
  * Decides nothing about the blocks that records name (redoahead.c does), but
@@ -10,7 +10,7 @@
 #include "storage/smgr.h"
 
 #include "buffers.h"
-#include "emission.h"
+#include "submit.h"
 #include "lookahead.h"
 #include "redoahead.h"
 
@@ -23,19 +23,19 @@
 Emitter		redoahead_emitter;
 
 /* SLRU pages emitted last, a direct-mapped cache for each SLRU. */
-static SeenKey recent_slru[REDOAHEAD_SLRU_COUNT * SLRU_WAYS];
+static BlockKey recent_slru[REDOAHEAD_SLRU_COUNT * SLRU_WAYS];
 
 
 /* Forget what was asked for. */
 void
-emission__forget(void)
+submit__forget(void)
 {
 	memset(recent_slru, 0xff, sizeof(recent_slru));
 }
 
 /* Give a reference to the daemon.  True if it will get it. */
 bool
-emission__emit(const struct redoahead_ref *ref)
+submit__ref(const struct redoahead_ref *ref)
 {
 	switch (emit__put(&redoahead_emitter, ref))
 	{
@@ -43,13 +43,13 @@ emission__emit(const struct redoahead_ref *ref)
 			redoahead_counters.emitted++;
 			if (redoahead_emitter.head - redoahead_emitter.published >= EMITTED_PER_PUBLISH &&
 				emit__publish(&redoahead_emitter))
-				attach__wake();
+				connection__wake();
 			return true;
 		case EMIT_FULL:
 			redoahead_counters.dropped++;
 			break;
 		case EMIT_BAD_TAIL:
-			attach__distrust();
+			connection__drop();
 			break;
 	}
 	return false;
@@ -60,7 +60,7 @@ emission__emit(const struct redoahead_ref *ref)
  * fails if a file exists that can't be opened.
  */
 bool
-emission__as_stock(const SeenKey *key)
+submit__to_kernel(const BlockKey *key)
 {
 	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
 	.relNumber = key->rel};
@@ -73,27 +73,27 @@ emission__as_stock(const SeenKey *key)
 }
 
 /* Where a page of an SLRU is remembered, if it has been emitted lately. */
-static SeenKey *
+static BlockKey *
 recent_of(const struct redoahead_ref *ref)
 {
 	return &recent_slru[ref->rel * SLRU_WAYS + ref->block % SLRU_WAYS];
 }
 
-static SeenKey
+static BlockKey
 key_of(const struct redoahead_ref *ref)
 {
-	return seen__key(ref->spc, ref->db, ref->rel, ref->block, ref->fork, ref->kind);
+	return block_key(ref->spc, ref->db, ref->rel, ref->block, ref->fork, ref->kind);
 }
 
 /* May any of these be emitted? */
 bool
-emission__is_news(const struct redoahead_ref *refs, int n)
+submit__is_new(const struct redoahead_ref *refs, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
-		SeenKey		key = key_of(&refs[i]);
+		BlockKey		key = key_of(&refs[i]);
 
-		if (refs[i].kind != REDOAHEAD_KIND_SLRU || !seen__same(recent_of(&refs[i]), &key))
+		if (refs[i].kind != REDOAHEAD_KIND_SLRU || !block_key_equal(recent_of(&refs[i]), &key))
 			return true;
 	}
 	return false;
@@ -101,24 +101,24 @@ emission__is_news(const struct redoahead_ref *refs, int n)
 
 /* Emit what the WAL does not name, unless it has been lately. */
 void
-emission__implied(const struct redoahead_ref *refs, int n)
+submit__implied(const struct redoahead_ref *refs, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
 		const struct redoahead_ref *ref = &refs[i];
-		SeenKey		key = key_of(ref);
+		BlockKey		key = key_of(ref);
 
-		if (!emission__possible())
+		if (!submit__possible())
 			return;
 
 		if (ref->kind == REDOAHEAD_KIND_SLRU)
 		{
-			SeenKey    *recent = recent_of(ref);
+			BlockKey    *recent = recent_of(ref);
 
 			/* Once is enough: it stays in the SLRU's buffers, or near. */
-			if (seen__same(recent, &key))
+			if (block_key_equal(recent, &key))
 				continue;
-			if (emission__emit(ref))
+			if (submit__ref(ref))
 			{
 				*recent = key;
 				redoahead_counters.implied++;
@@ -128,17 +128,17 @@ emission__implied(const struct redoahead_ref *refs, int n)
 		{
 			BufferTag	tag = tag_of(&key);
 			bool		found;
-			SeenSlot   *slot = seen__enter(&lookahead.seen, &key, &found);
+			RecentBlock   *slot = recent_blocks__enter(&lookahead.recent, &key, &found);
 			Buffer		buffer;
 
-			if (found && lookahead__comes_and_stays(slot, ref->lsn))
+			if (found && lookahead__stays_resident(slot, ref->lsn))
 				continue;
 			buffer = look_up(&tag);
 			/* A map serves many blocks: what was used more than once will be again. */
 			if (buffer != InvalidBuffer &&
-				(!lookahead__is_long() || usage_count(buffer) > 1))
+				(!lookahead__is_unsafe() || usage_count(buffer) > 1))
 				slot->lsn = ref->lsn;
-			else if (emission__emit(ref))
+			else if (submit__ref(ref))
 			{
 				slot->lsn = ref->lsn;
 				redoahead_counters.implied++;

@@ -1,9 +1,9 @@
 /*
- * seen.c
+ * recent_blocks.c
  *		Memory of the blocks that redo will have, or has, in shared buffers:
- *		making and clearing it.  What runs per block is inline in seen.h.
+ *		making and clearing it.  What runs per block is inline in recent_blocks.h.
  */
-#include "seen.h"
+#include "recent_blocks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,18 +16,18 @@
  * crowding.  Returns false if there isn't the memory.
  */
 bool
-seen__create(SeenTable *table, uint32_t blocks)
+recent_blocks__create(RecentBlocks *table, uint32_t blocks)
 {
 	size_t		size;
 	int			bits = 4;
 
-	while (bits < 26 && ((1 << bits) < SEEN_NEAR ||
-						 ((uint64_t) SEEN_WAYS << bits) < (uint64_t) blocks * 2))
+	while (bits < 26 && ((1 << bits) < RECENT_BLOCKS_NEIGHBORS ||
+						 ((uint64_t) RECENT_BLOCKS_WAYS << bits) < (uint64_t) blocks * 2))
 		bits++;
 
 	table->nsets = UINT32_C(1) << bits;
 	table->shift = 64 - bits;
-	size = (size_t) table->nsets * SEEN_WAYS * sizeof(SeenSlot);
+	size = (size_t) table->nsets * RECENT_BLOCKS_WAYS * sizeof(RecentBlock);
 	table->memory = aligned_alloc(size < SLOTS_ALIGNMENT ? 64 : SLOTS_ALIGNMENT, size);
 	table->slots = table->memory;
 	if (table->memory == NULL)
@@ -37,13 +37,13 @@ seen__create(SeenTable *table, uint32_t blocks)
 	if (size >= SLOTS_ALIGNMENT)
 		(void) madvise(table->memory, size, MADV_HUGEPAGE);
 
-	seen__clear(table);
+	recent_blocks__clear(table);
 	return true;
 }
 
-/* Free what seen__create() took; a zeroed table is fine, too. */
+/* Free what recent_blocks__create() took; a zeroed table is fine, too. */
 void
-seen__destroy(SeenTable *table)
+recent_blocks__destroy(RecentBlocks *table)
 {
 	free(table->memory);
 	memset(table, 0, sizeof(*table));
@@ -51,8 +51,8 @@ seen__destroy(SeenTable *table)
 
 /* Forget all blocks. */
 void
-seen__clear(SeenTable *table)
+recent_blocks__clear(RecentBlocks *table)
 {
 	memset(table->slots, 0,
-		   (size_t) table->nsets * SEEN_WAYS * sizeof(SeenSlot));
+		   (size_t) table->nsets * RECENT_BLOCKS_WAYS * sizeof(RecentBlock));
 }

@@ -1,5 +1,5 @@
 /*
- * test_seen.c
+ * test_recent_blocks.c
  *		The startup process's memory of blocks: what it forgets, and what it
  *		must not take for something else.
  *
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "seen.c"
+#include "recent_blocks.c"
 
 /* A different number each time. */
 static uint64_t
@@ -27,22 +27,22 @@ next_number(void)
 	return state;
 }
 
-static SeenKey
+static BlockKey
 random_key(void)
 {
 	uint64_t	number = next_number();
 
-	return seen__key(1663, 5, 16384 + number % 3, (uint32_t) (number >> 32), 0, 0);
+	return block_key(1663, 5, 16384 + number % 3, (uint32_t) (number >> 32), 0, 0);
 }
 
 /* Enter a block as coming with a record; was it known? */
 static bool
-enter(SeenTable *table, SeenKey key, uint64_t lsn)
+enter(RecentBlocks *table, BlockKey key, uint64_t lsn)
 {
 	bool		found;
-	SeenSlot   *slot = seen__enter(table, &key, &found);
+	RecentBlock   *slot = recent_blocks__enter(table, &key, &found);
 
-	assert_true(seen__same(&slot->key, &key));
+	assert_true(block_key_equal(&slot->key, &key));
 	if (!found)
 	{
 		assert_int_equal(slot->lsn, 0);
@@ -54,12 +54,12 @@ enter(SeenTable *table, SeenKey key, uint64_t lsn)
 
 /* Is it there?  Looks without changing anything. */
 static bool
-holds(const SeenTable *table, const SeenKey *key)
+holds(const RecentBlocks *table, const BlockKey *key)
 {
-	const SeenSlot *set = seen__set(table, key);
+	const RecentBlock *set = recent_blocks__set(table, key);
 
-	for (int i = 0; i < SEEN_WAYS; i++)
-		if (set[i].lsn != 0 && seen__same(&set[i].key, key))
+	for (int i = 0; i < RECENT_BLOCKS_WAYS; i++)
+		if (set[i].lsn != 0 && block_key_equal(&set[i].key, key))
 			return true;
 	return false;
 }
@@ -67,38 +67,38 @@ holds(const SeenTable *table, const SeenKey *key)
 static void
 test_every_part_of_a_name_counts(void **state)
 {
-	const SeenKey names[] = {
-		seen__key(1, 2, 3, 4, 0, 0), seen__key(9, 2, 3, 4, 0, 0), seen__key(1, 9, 3, 4, 0, 0),
-		seen__key(1, 2, 9, 4, 0, 0), seen__key(1, 2, 3, 9, 0, 0), seen__key(1, 2, 3, 4, 1, 0),
-		seen__key(1, 2, 3, 4, 0, 1), seen__key(2, 1, 3, 4, 0, 0), seen__key(1, 2, 4, 3, 0, 0),
+	const BlockKey names[] = {
+		block_key(1, 2, 3, 4, 0, 0), block_key(9, 2, 3, 4, 0, 0), block_key(1, 9, 3, 4, 0, 0),
+		block_key(1, 2, 9, 4, 0, 0), block_key(1, 2, 3, 9, 0, 0), block_key(1, 2, 3, 4, 1, 0),
+		block_key(1, 2, 3, 4, 0, 1), block_key(2, 1, 3, 4, 0, 0), block_key(1, 2, 4, 3, 0, 0),
 	};
-	SeenTable	table;
+	RecentBlocks	table;
 
 	(void) state;
-	assert_true(seen__create(&table, 1000));
+	assert_true(recent_blocks__create(&table, 1000));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_false(enter(&table, names[i], i + 1));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_true(enter(&table, names[i], i + 1));
-	seen__clear(&table);
+	recent_blocks__clear(&table);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_false(holds(&table, &names[i]));
-	seen__destroy(&table);
+	recent_blocks__destroy(&table);
 }
 
 /* An entry that no record stands for is as good as none. */
 static void
 test_an_entry_without_a_record_is_free(void **state)
 {
-	SeenKey		key = random_key();
-	SeenTable	table;
+	BlockKey		key = random_key();
+	RecentBlocks	table;
 
 	(void) state;
-	assert_true(seen__create(&table, 1));
+	assert_true(recent_blocks__create(&table, 1));
 	assert_false(enter(&table, key, 0));
 	assert_false(enter(&table, key, 7));
 	assert_true(enter(&table, key, 8));
-	seen__destroy(&table);
+	recent_blocks__destroy(&table);
 }
 
 #define MANY	4000
@@ -107,11 +107,11 @@ test_an_entry_without_a_record_is_free(void **state)
 static void
 test_the_oldest_is_given_up(void **state)
 {
-	static SeenKey keys[MANY];
-	SeenTable	table;
+	static BlockKey keys[MANY];
+	RecentBlocks	table;
 
 	(void) state;
-	assert_true(seen__create(&table, 1));
+	assert_true(recent_blocks__create(&table, 1));
 	for (int i = 0; i < MANY; i++)
 	{
 		keys[i] = random_key();
@@ -122,10 +122,10 @@ test_the_oldest_is_given_up(void **state)
 		int			newer = 0;
 
 		for (int j = i + 1; j < MANY; j++)
-			newer += seen__set(&table, &keys[j]) == seen__set(&table, &keys[i]);
-		assert_int_equal(holds(&table, &keys[i]), newer < SEEN_WAYS);
+			newer += recent_blocks__set(&table, &keys[j]) == recent_blocks__set(&table, &keys[i]);
+		assert_int_equal(holds(&table, &keys[i]), newer < RECENT_BLOCKS_WAYS);
 	}
-	seen__destroy(&table);
+	recent_blocks__destroy(&table);
 }
 
 /* Made for so many blocks, it keeps nearly all of them, near or far apart. */
@@ -133,26 +133,26 @@ static void
 test_it_holds_what_it_was_made_for(void **state)
 {
 	const uint32_t blocks = 100000;
-	SeenTable	table;
+	RecentBlocks	table;
 
 	(void) state;
 	for (int scattered = 0; scattered < 2; scattered++)
 	{
-		SeenKey    *keys = malloc(blocks * sizeof(*keys));
+		BlockKey    *keys = malloc(blocks * sizeof(*keys));
 		uint32_t	kept = 0;
 
 		assert_non_null(keys);
-		assert_true(seen__create(&table, blocks));
+		assert_true(recent_blocks__create(&table, blocks));
 		for (uint32_t i = 0; i < blocks; i++)
 		{
-			keys[i] = scattered ? random_key() : seen__key(1663, 5, 16384, i, 0, 0);
+			keys[i] = scattered ? random_key() : block_key(1663, 5, 16384, i, 0, 0);
 			(void) enter(&table, keys[i], i + 1);
 		}
 		for (uint32_t i = 0; i < blocks; i++)
 			kept += holds(&table, &keys[i]);
 		assert_in_range(kept, blocks / 100 * 97, blocks);
 		free(keys);
-		seen__destroy(&table);
+		recent_blocks__destroy(&table);
 	}
 }
 
@@ -160,27 +160,27 @@ test_it_holds_what_it_was_made_for(void **state)
 static void
 test_near_blocks_are_near(void **state)
 {
-	SeenTable	table;
+	RecentBlocks	table;
 
 	(void) state;
-	assert_true(seen__create(&table, 100000));
-	for (uint32_t first = 0; first < 100 * SEEN_NEAR; first += SEEN_NEAR)
+	assert_true(recent_blocks__create(&table, 100000));
+	for (uint32_t first = 0; first < 100 * RECENT_BLOCKS_NEIGHBORS; first += RECENT_BLOCKS_NEIGHBORS)
 	{
 		uintptr_t	page = 0;
 		uint64_t	sets = 0;
 
-		for (uint32_t i = 0; i < SEEN_NEAR; i++)
+		for (uint32_t i = 0; i < RECENT_BLOCKS_NEIGHBORS; i++)
 		{
-			SeenKey		key = seen__key(1663, 5, 16384, first + i, 0, 0);
-			uintptr_t	set = (uintptr_t) seen__set(&table, &key);
+			BlockKey		key = block_key(1663, 5, 16384, first + i, 0, 0);
+			uintptr_t	set = (uintptr_t) recent_blocks__set(&table, &key);
 
 			assert_true(i == 0 || set / 4096 == page);
 			page = set / 4096;
-			sets |= UINT64_C(1) << set % 4096 / (SEEN_WAYS * sizeof(SeenSlot));
+			sets |= UINT64_C(1) << set % 4096 / (RECENT_BLOCKS_WAYS * sizeof(RecentBlock));
 		}
 		assert_int_equal(sets, UINT32_MAX);
 	}
-	seen__destroy(&table);
+	recent_blocks__destroy(&table);
 }
 
 int

@@ -1,8 +1,8 @@
 /*
- * attach.c
+ * connection.c
  *		The startup process's connection to the redoahead daemon.
  *
- * attach__poll() is called every few records and moves a small state machine
+ * connection__poll() is called every few records and moves a small state machine
  * on: connect, greet, watch, let go, try again.  Nothing here waits: sockets
  * are non-blocking, and a daemon that doesn't answer, doesn't move or doesn't
  * make sense is left alone.  Each change of state is logged once.
@@ -34,7 +34,7 @@
 #define RETRY_INTERVAL_MS	1000
 
 /* How long a daemon may take to answer the greeting, in ms. */
-#define GREETING_TIMEOUT_MS	2000
+#define HANDSHAKE_TIMEOUT_MS	2000
 
 /* How long it may leave references lying without a sign of life, in ms. */
 #define STALL_TIMEOUT_MS	1000
@@ -68,14 +68,14 @@ now_ms(void)
 }
 
 RedoaheadState
-attach__state(void)
+connection__state(void)
 {
 	return state;
 }
 
 /* Process id of the attached daemon, 0 if none. */
 uint32
-attach__pid(void)
+connection__pid(void)
 {
 	return state >= REDOAHEAD_CONNECTED ? daemon_pid : 0;
 }
@@ -114,9 +114,9 @@ release(void)
 static void
 detach(const char *why)
 {
-	bool		was_attached = (state == REDOAHEAD_CONNECTED);
+	bool		was_connected = (state == REDOAHEAD_CONNECTED);
 
-	if (was_attached)
+	if (was_connected)
 		redoahead_counters.disconnects++;
 
 	release();
@@ -133,7 +133,7 @@ detach(const char *why)
 	state = REDOAHEAD_DISCONNECTED;
 	deadline = now_ms() + RETRY_INTERVAL_MS;
 
-	if (was_attached)
+	if (was_connected)
 		redoahead__lost();
 }
 
@@ -275,7 +275,7 @@ try_connect(void)
 	close(ring_fd);
 
 	state = REDOAHEAD_CONNECTING;
-	deadline = now_ms() + GREETING_TIMEOUT_MS;
+	deadline = now_ms() + HANDSHAKE_TIMEOUT_MS;
 }
 
 /* See whether the daemon has answered. */
@@ -309,7 +309,7 @@ read_reply(uint64 now)
 	{
 		int			window;
 
-		lookahead__look_at_memory();
+		lookahead__limit_memory();
 		window = lookahead__window();
 		state = REDOAHEAD_CONNECTED;
 		daemon_pid = reply.pid;
@@ -323,7 +323,7 @@ read_reply(uint64 now)
 				 window < redoahead_lookahead ?
 				 errdetail("redoahead.lookahead is %d, for which the server's memory cgroup, or the machine, has too little memory.",
 						   redoahead_lookahead) : 0));
-		redoahead__attached();
+		redoahead__connected();
 	}
 }
 
@@ -360,7 +360,7 @@ watch(uint64 now)
 			ereport(LOG,
 					(errmsg("redoahead: daemon (PID %u) is responding again",
 							daemon_pid)));
-			redoahead__attached();
+			redoahead__connected();
 		}
 	}
 	else if (suspect_since == 0)
@@ -380,14 +380,14 @@ watch(uint64 now)
 static void
 reconnect(void)
 {
-	bool		was_attached = (state == REDOAHEAD_CONNECTED);
+	bool		was_connected = (state == REDOAHEAD_CONNECTED);
 
 	reconnect_wanted = false;
 	release();
 	state = REDOAHEAD_OFF;
 	reported[0] = '\0';
 	deadline = 0;
-	if (was_attached)
+	if (was_connected)
 		redoahead__lost();
 }
 
@@ -396,7 +396,7 @@ reconnect(void)
  * only finds that it is too early.
  */
 void
-attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
+connection__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 {
 	uint64		now = now_ms();
 
@@ -434,7 +434,7 @@ attach__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
  * shares, so look first: a counter that is full wakes it just as well.
  */
 void
-attach__wake(void)
+connection__wake(void)
 {
 	struct pollfd writable = {.fd = wake_fd,.events = POLLOUT};
 	uint64		one = 1;
@@ -448,7 +448,7 @@ attach__wake(void)
 
 /* The daemon wrote nonsense into the ring. */
 void
-attach__distrust(void)
+connection__drop(void)
 {
 	detach("invalid ring tail");
 }
@@ -458,7 +458,7 @@ attach__distrust(void)
  * the startup process, so only make a note.
  */
 void
-attach__reconnect(void)
+connection__reconnect(void)
 {
 	reconnect_wanted = true;
 	next_look = 0;
@@ -466,7 +466,7 @@ attach__reconnect(void)
 
 /* Recovery has ended. */
 void
-attach__close(void)
+connection__close(void)
 {
 	release();
 	state = REDOAHEAD_OFF;

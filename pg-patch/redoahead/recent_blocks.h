@@ -1,66 +1,66 @@
 /*
- * seen.h
+ * recent_blocks.h
  *		Memory of the blocks that redo will have, or has, in shared buffers.
  *
  * A set-associative table, a pure function of its own memory: it takes no
- * lock, makes no system call and allocates only in seen__create().  It knows
+ * lock, makes no system call and allocates only in recent_blocks__create().  It knows
  * nothing of PostgreSQL; callers give block identities as the numbers of
  * redoahead_ref, LSNs as uint64 and buffers as int32 (0: unknown).
  */
-#ifndef REDOAHEAD_SEEN_H
-#define REDOAHEAD_SEEN_H
+#ifndef REDOAHEAD_RECENT_BLOCKS_H
+#define REDOAHEAD_RECENT_BLOCKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 /* Slots in a set: a power of two, two cache lines' worth. */
-#define SEEN_WAYS	4
+#define RECENT_BLOCKS_WAYS	4
 
 /* Blocks whose sets are near to each other: a power of two, a page of 4 kB. */
-#define SEEN_NEAR	32
+#define RECENT_BLOCKS_NEIGHBORS	32
 
 /* Identity of a block; all bytes count, so clear reserved ones. */
-typedef struct SeenKey
+typedef struct BlockKey
 {
 	uint32_t	spc;			/* tablespace OID */
 	uint32_t	db;				/* database OID */
 	uint32_t	rel;			/* relfilenumber, or SLRU */
 	uint32_t	block;			/* block number */
 	uint32_t	fork_kind;		/* fork, and kind << 8 */
-} SeenKey;
+} BlockKey;
 
 /* What is known of one block. */
-typedef struct SeenSlot
+typedef struct RecentBlock
 {
-	SeenKey		key;			/* which block; never matches while lsn is 0 */
+	BlockKey		key;			/* which block; never matches while lsn is 0 */
 	int32_t		buffer;			/* where redo found it, 0 if not known */
 	uint64_t	lsn;			/* record that brought it in; 0: free slot */
-} SeenSlot;
+} RecentBlock;
 
-_Static_assert(sizeof(SeenSlot) == 32, "SeenSlot is 32 bytes");
+_Static_assert(sizeof(RecentBlock) == 32, "RecentBlock is 32 bytes");
 
-typedef struct SeenTable
+typedef struct RecentBlocks
 {
-	SeenSlot   *slots;			/* nsets * SEEN_WAYS, cache-line aligned */
+	RecentBlock   *slots;			/* nsets * RECENT_BLOCKS_WAYS, cache-line aligned */
 	void	   *memory;			/* what to free */
 	uint32_t	nsets;			/* a power of two */
 	int			shift;			/* hash bits to drop */
-} SeenTable;
+} RecentBlocks;
 
-extern bool seen__create(SeenTable *table, uint32_t blocks);
-extern void seen__destroy(SeenTable *table);
-extern void seen__clear(SeenTable *table);
+extern bool recent_blocks__create(RecentBlocks *table, uint32_t blocks);
+extern void recent_blocks__destroy(RecentBlocks *table);
+extern void recent_blocks__clear(RecentBlocks *table);
 
-static inline SeenKey
-seen__key(uint32_t spc, uint32_t db, uint32_t rel, uint32_t block,
+static inline BlockKey
+block_key(uint32_t spc, uint32_t db, uint32_t rel, uint32_t block,
 		  uint8_t fork, uint8_t kind)
 {
-	return (SeenKey) {spc, db, rel, block, fork | (uint32_t) kind << 8};
+	return (BlockKey) {spc, db, rel, block, fork | (uint32_t) kind << 8};
 }
 
 static inline bool
-seen__same(const SeenKey *a, const SeenKey *b)
+block_key_equal(const BlockKey *a, const BlockKey *b)
 {
 	/* In order of how likely each is to differ. */
 	return a->block == b->block && a->rel == b->rel &&
@@ -71,17 +71,17 @@ seen__same(const SeenKey *a, const SeenKey *b)
  * First slot of the set that the key belongs to.  Sets of blocks that are near to
  * each other are, too, so that they share a page of memory, and an entry of the TLB.
  */
-static inline SeenSlot *
-seen__set(const SeenTable *table, const SeenKey *key)
+static inline RecentBlock *
+recent_blocks__set(const RecentBlocks *table, const BlockKey *key)
 {
 	uint64_t	h;
 
-	h = ((uint64_t) key->rel << 32 | key->block / SEEN_NEAR) * UINT64_C(0x9E3779B97F4A7C15);
+	h = ((uint64_t) key->rel << 32 | key->block / RECENT_BLOCKS_NEIGHBORS) * UINT64_C(0x9E3779B97F4A7C15);
 	h ^= h >> 32;
 	h += ((uint64_t) key->db << 32) + key->spc + ((uint64_t) key->fork_kind << 24);
 	h *= UINT64_C(0xD6E8FEB86659FD93);
 
-	return table->slots + ((h >> table->shift) ^ key->block % SEEN_NEAR) * SEEN_WAYS;
+	return table->slots + ((h >> table->shift) ^ key->block % RECENT_BLOCKS_NEIGHBORS) * RECENT_BLOCKS_WAYS;
 }
 
 /*
@@ -90,11 +90,11 @@ seen__set(const SeenTable *table, const SeenKey *key)
  * the calls.
  */
 static inline __attribute__((always_inline)) void
-seen__send_for(const SeenTable *table, const SeenKey *key)
+recent_blocks__prefetch(const RecentBlocks *table, const BlockKey *key)
 {
-	const char *set = (const char *) seen__set(table, key);
+	const char *set = (const char *) recent_blocks__set(table, key);
 
-	for (size_t line = 0; line < SEEN_WAYS * sizeof(SeenSlot); line += 64)
+	for (size_t line = 0; line < RECENT_BLOCKS_WAYS * sizeof(RecentBlock); line += 64)
 		__builtin_prefetch(set + line, 1);
 }
 
@@ -102,15 +102,15 @@ seen__send_for(const SeenTable *table, const SeenKey *key)
  * The slot of a block.  *found says whether it was there; if not, the slot
  * whose record is oldest has been given up for it and has lsn 0.
  */
-static inline SeenSlot *
-seen__enter(const SeenTable *table, const SeenKey *key, bool *found)
+static inline RecentBlock *
+recent_blocks__enter(const RecentBlocks *table, const BlockKey *key, bool *found)
 {
-	SeenSlot   *set = seen__set(table, key);
-	SeenSlot   *oldest = set;
+	RecentBlock   *set = recent_blocks__set(table, key);
+	RecentBlock   *oldest = set;
 
-	for (int i = 0; i < SEEN_WAYS; i++)
+	for (int i = 0; i < RECENT_BLOCKS_WAYS; i++)
 	{
-		if (seen__same(&set[i].key, key) && set[i].lsn != 0)
+		if (block_key_equal(&set[i].key, key) && set[i].lsn != 0)
 		{
 			*found = true;
 			return &set[i];
@@ -126,4 +126,4 @@ seen__enter(const SeenTable *table, const SeenKey *key, bool *found)
 	return oldest;
 }
 
-#endif							/* REDOAHEAD_SEEN_H */
+#endif							/* REDOAHEAD_RECENT_BLOCKS_H */

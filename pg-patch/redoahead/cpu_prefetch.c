@@ -1,8 +1,8 @@
 /*
- * warm.c
+ * cpu_prefetch.c
  *		Which tuple redo of a record will change, or remove.
  *
- * Found out when the record is decoded, and used when redo has come near (warm.h).
+ * Found out when the record is decoded, and used when redo has come near (cpu_prefetch.h).
  * Tuples of tables only: most of redo changes those.
  */
 #include "postgres.h"
@@ -10,9 +10,9 @@
 #include "access/heapam_xlog.h"
 #include "access/rmgr.h"
 
-#include "warm.h"
+#include "cpu_prefetch.h"
 
-WarmQueue	warm_queue;
+CpuPrefetchQueue	cpu_prefetch_queue;
 
 /* Redo of these finds the tuple's number behind an xid. */
 StaticAssertDecl(offsetof(xl_heap_delete, offnum) == sizeof(TransactionId) &&
@@ -98,7 +98,7 @@ pruned(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
  * isn't known.
  */
 void
-warm__find_tuple(const DecodedXLogRecord *record, PendingRef *ref)
+cpu_prefetch__find_tuple(const DecodedXLogRecord *record, PendingRef *ref)
 {
 	uint8		operation = record->header.xl_info & XLOG_HEAP_OPMASK;
 

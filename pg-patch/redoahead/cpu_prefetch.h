@@ -1,5 +1,5 @@
 /*
- * warm.h
+ * cpu_prefetch.h
  *		Bringing what redo will touch soon into the CPU's cache.
  *
  * Redo meets blocks at random in gigabytes of memory, and would wait for each
@@ -8,8 +8,8 @@
  * A record takes redo 1 to 3 us, memory answers within 0.1 us or so; what is
  * sent for too early is gone again.
  */
-#ifndef REDOAHEAD_WARM_H
-#define REDOAHEAD_WARM_H
+#ifndef REDOAHEAD_CPU_PREFETCH_H
+#define REDOAHEAD_CPU_PREFETCH_H
 
 #include "postgres.h"
 
@@ -21,24 +21,24 @@
 #include "lookahead.h"
 
 /* How many references ahead each step is taken, at least. */
-#define WARM_SLOT		40		/* the memory's slot, which may know the buffer */
-#define WARM_BUFFER		24		/* the buffer's descriptor, the page's header and its middle */
-#define WARM_POINTERS	12		/* the page's line pointers */
-#define WARM_TUPLES		6		/* where it gets its next tuple, and changes or moves others */
+#define CPU_PREFETCH_SLOT		40		/* the memory's slot, which may know the buffer */
+#define CPU_PREFETCH_BUFFER		24		/* the buffer's descriptor, the page's header and its middle */
+#define CPU_PREFETCH_POINTERS	12		/* the page's line pointers */
+#define CPU_PREFETCH_TUPLES		6		/* where it gets its next tuple, and changes or moves others */
 
 /*
  * The first two steps are taken for so many references at once.  A prefetch that
  * misses the TLB holds up what follows until the page tables have been walked,
  * but several walk them at the same time.
  */
-#define WARM_GROUP		8
+#define CPU_PREFETCH_GROUP		8
 
 /*
  * Cache lines to send for at most: line pointers, of a page full of short rows, and
  * tuples, where it isn't known which will move.
  */
-#define WARM_POINTER_LINES	20
-#define WARM_TUPLE_LINES	12
+#define CPU_PREFETCH_POINTER_LINES	20
+#define CPU_PREFETCH_TUPLE_LINES	12
 
 /*
  * The last two steps come to as many as 128 cache lines of a page.  A CPU can wait
@@ -46,54 +46,54 @@
  * is to be sent for is put into a queue, and sent for in so many lines at a time,
  * whenever the startup process comes by: memory then works while redo does.
  */
-#define WARM_LINES		8
+#define CPU_PREFETCH_LINES		8
 
 #define CACHE_LINE		64
 
 /* Parts of pages to send for: a circular queue, the oldest of which may get lost. */
-typedef struct WarmPart
+typedef struct CpuPrefetchPart
 {
 	const char *next;			/* the next cache line */
 	const char *end;
 	uint32		position;		/* of the reference that redo will need it for */
-} WarmPart;
+} CpuPrefetchPart;
 
-#define WARM_PARTS		64		/* a power of two */
+#define CPU_PREFETCH_PARTS		64		/* a power of two */
 
-typedef struct WarmQueue
+typedef struct CpuPrefetchQueue
 {
-	WarmPart	parts[WARM_PARTS];
+	CpuPrefetchPart	parts[CPU_PREFETCH_PARTS];
 	uint32		head;			/* where the next one goes; wraps around */
 	uint32		tail;			/* the oldest one */
-} WarmQueue;
+} CpuPrefetchQueue;
 
-extern WarmQueue warm_queue;
+extern CpuPrefetchQueue cpu_prefetch_queue;
 
-extern void warm__find_tuple(const DecodedXLogRecord *record, PendingRef *ref);
+extern void cpu_prefetch__find_tuple(const DecodedXLogRecord *record, PendingRef *ref);
 
 static inline const PendingRef *
-warm__reference(uint32 position)
+cpu_prefetch__reference(uint32 position)
 {
 	return &lookahead.pending[position & lookahead.mask];
 }
 
 /* The buffer that a reference will lead redo to, if that is known yet. */
 static inline Buffer
-warm__buffer(const PendingRef *ref)
+cpu_prefetch__buffer(const PendingRef *ref)
 {
 	/* What was not known when it was decoded, redo may have found since. */
-	return ref->buffer != InvalidBuffer ? ref->buffer : lookahead.seen.slots[ref->slot].buffer;
+	return ref->buffer != InvalidBuffer ? ref->buffer : lookahead.recent.slots[ref->slot].buffer;
 }
 
 /* Note a part of a page that redo will write for the reference at "position". */
 static inline void
-warm__part(const char *page, int from, int to, uint32 position)
+cpu_prefetch__part(const char *page, int from, int to, uint32 position)
 {
 	if (from >= to)
 		return;
-	if (warm_queue.head - warm_queue.tail == WARM_PARTS)
-		warm_queue.tail++;
-	warm_queue.parts[warm_queue.head++ % WARM_PARTS] = (WarmPart)
+	if (cpu_prefetch_queue.head - cpu_prefetch_queue.tail == CPU_PREFETCH_PARTS)
+		cpu_prefetch_queue.tail++;
+	cpu_prefetch_queue.parts[cpu_prefetch_queue.head++ % CPU_PREFETCH_PARTS] = (CpuPrefetchPart)
 	{
 		.next = page + from,.end = page + to,.position = position
 	};
@@ -101,17 +101,17 @@ warm__part(const char *page, int from, int to, uint32 position)
 
 /*
  * Send for the next few cache lines, of parts that redo has not come to.  Inlined
- * for the reason that seen.h gives.  The positions are those of now: after the
+ * for the reason that recent_blocks.h gives.  The positions are those of now: after the
  * look-ahead has been forgotten, lines are sent for in vain, or not.
  */
 static pg_attribute_always_inline void
-warm__send(void)
+cpu_prefetch__some(void)
 {
-	int			lines = WARM_LINES;
+	int			lines = CPU_PREFETCH_LINES;
 
-	while (warm_queue.tail != warm_queue.head)
+	while (cpu_prefetch_queue.tail != cpu_prefetch_queue.head)
 	{
-		WarmPart   *part = &warm_queue.parts[warm_queue.tail % WARM_PARTS];
+		CpuPrefetchPart   *part = &cpu_prefetch_queue.parts[cpu_prefetch_queue.tail % CPU_PREFETCH_PARTS];
 
 		if ((int32) (part->position - lookahead.replaying) >= 0)
 			for (; part->next < part->end; part->next += CACHE_LINE)
@@ -120,30 +120,30 @@ warm__send(void)
 					return;
 				__builtin_prefetch(part->next, 1);
 			}
-		warm_queue.tail++;
+		cpu_prefetch_queue.tail++;
 	}
 }
 
 /* The memory's slots of some references. */
 static pg_attribute_always_inline void
-warm__slots(uint32 position)
+cpu_prefetch__slots(uint32 position)
 {
-	for (uint32 end = position + WARM_GROUP; position != end; position++)
+	for (uint32 end = position + CPU_PREFETCH_GROUP; position != end; position++)
 	{
-		const PendingRef *ref = warm__reference(position);
+		const PendingRef *ref = cpu_prefetch__reference(position);
 
 		if (ref->buffer == InvalidBuffer)
-			__builtin_prefetch(&lookahead.seen.slots[ref->slot]);
+			__builtin_prefetch(&lookahead.recent.slots[ref->slot]);
 	}
 }
 
 /* Their buffers' descriptors and beginnings of pages. */
 static pg_attribute_always_inline void
-warm__buffers(uint32 position)
+cpu_prefetch__buffers(uint32 position)
 {
-	for (uint32 end = position + WARM_GROUP; position != end; position++)
+	for (uint32 end = position + CPU_PREFETCH_GROUP; position != end; position++)
 	{
-		Buffer		buffer = warm__buffer(warm__reference(position));
+		Buffer		buffer = cpu_prefetch__buffer(cpu_prefetch__reference(position));
 
 		if (buffer != InvalidBuffer)
 		{
@@ -159,9 +159,9 @@ warm__buffers(uint32 position)
 
 /* The line pointers of a page whose header is there. */
 static inline void
-warm__pointers(uint32 position)
+cpu_prefetch__pointers(uint32 position)
 {
-	Buffer		buffer = warm__buffer(warm__reference(position));
+	Buffer		buffer = cpu_prefetch__buffer(cpu_prefetch__reference(position));
 
 	if (buffer != InvalidBuffer)
 	{
@@ -174,22 +174,22 @@ warm__pointers(uint32 position)
 		 */
 		(void) *(volatile uint32 *) &GetBufferDescriptor(buffer - 1)->state;
 		(void) *(const volatile char *) (page + BLCKSZ / 2);
-		warm__part(page, CACHE_LINE, Min(lower, WARM_POINTER_LINES * CACHE_LINE), position);
+		cpu_prefetch__part(page, CACHE_LINE, Min(lower, CPU_PREFETCH_POINTER_LINES * CACHE_LINE), position);
 	}
 }
 
 /* Tuples of a page whose line pointers are there. */
 static inline void
-warm__tuples(uint32 position)
+cpu_prefetch__tuples(uint32 position)
 {
-	const PendingRef *ref = warm__reference(position);
-	Buffer		buffer = warm__buffer(ref);
+	const PendingRef *ref = cpu_prefetch__reference(position);
+	Buffer		buffer = cpu_prefetch__buffer(ref);
 
 	if (buffer != InvalidBuffer)
 	{
 		const char *page = BufferGetBlock(buffer);
 		int			upper = ((const PageHeaderData *) page)->pd_upper;
-		int			end = upper + WARM_TUPLE_LINES * CACHE_LINE;
+		int			end = upper + CPU_PREFETCH_TUPLE_LINES * CACHE_LINE;
 
 		if (ref->tuple != InvalidOffsetNumber && ref->tuple <= MaxHeapTuplesPerPage)
 		{
@@ -199,29 +199,29 @@ warm__tuples(uint32 position)
 			if (ref->moves && at >= upper)
 				end = at + CACHE_LINE;
 			else if (!ref->moves)
-				warm__part(page, at, Min(at + 2 * CACHE_LINE, BLCKSZ), position);
+				cpu_prefetch__part(page, at, Min(at + 2 * CACHE_LINE, BLCKSZ), position);
 		}
-		warm__part(page, Max(upper - CACHE_LINE, 0), Min(end, BLCKSZ), position);
+		cpu_prefetch__part(page, Max(upper - CACHE_LINE, 0), Min(end, BLCKSZ), position);
 	}
 }
 
 /* Redo is about to come to the reference at "position". */
 static inline void
-warm__ahead(uint32 position)
+cpu_prefetch__ahead(uint32 position)
 {
 	uint32		lead = lookahead.head - position;
 
-	if (position % WARM_GROUP == 0)
+	if (position % CPU_PREFETCH_GROUP == 0)
 	{
-		if (lead >= WARM_SLOT + WARM_GROUP)
-			warm__slots(position + WARM_SLOT);
-		if (lead >= WARM_BUFFER + WARM_GROUP)
-			warm__buffers(position + WARM_BUFFER);
+		if (lead >= CPU_PREFETCH_SLOT + CPU_PREFETCH_GROUP)
+			cpu_prefetch__slots(position + CPU_PREFETCH_SLOT);
+		if (lead >= CPU_PREFETCH_BUFFER + CPU_PREFETCH_GROUP)
+			cpu_prefetch__buffers(position + CPU_PREFETCH_BUFFER);
 	}
-	if (lead > WARM_POINTERS)
-		warm__pointers(position + WARM_POINTERS);
-	if (lead > WARM_TUPLES)
-		warm__tuples(position + WARM_TUPLES);
+	if (lead > CPU_PREFETCH_POINTERS)
+		cpu_prefetch__pointers(position + CPU_PREFETCH_POINTERS);
+	if (lead > CPU_PREFETCH_TUPLES)
+		cpu_prefetch__tuples(position + CPU_PREFETCH_TUPLES);
 }
 
-#endif							/* REDOAHEAD_WARM_H */
+#endif							/* REDOAHEAD_CPU_PREFETCH_H */
