@@ -169,14 +169,14 @@ amcheck() {					# DATA [OPTION...]
 	evict "$DATA"
 	start_daemon "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	feed "$DATA"
 	feed "$DATA"
 	# The startup process first, and then, in its next life, the postmaster.
 	kill -KILL "$(startup_pid "$DATA")"
 	wait_until "the server's end" server_has_gone "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
-	wait_until "the second attachment" test_log_count "$DATA" 'redoahead: attached' 2
+	wait_until "the second attachment" test_log_count "$DATA" 'redoahead: connected' 2
 	feed "$DATA"
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -m immediate stop >/dev/null
 	find "$DATA.store" -type f -exec mv -t "$DATA.archive" {} +
@@ -249,7 +249,7 @@ amcheck() {					# DATA [OPTION...]
 		[ "$(resident "${daemons[$data]}")" -le $((before[$data] + 5120)) ]
 	done
 	cmp "$first.dump" "$second.dump"
-	[ "$(sql "$second" -c "select state from pg_stat_redoahead")" = attached ]
+	[ "$(sql "$second" -c "select state from pg_stat_redoahead")" = connected ]
 
 	# The checkpoint of its shutdown lets standbys write out all they have.
 	stop_server "$first"

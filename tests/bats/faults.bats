@@ -123,7 +123,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	begin_recovery
 	feed_until "$DATA" 'redoahead: no daemon'
 	start_daemon "$DATA"
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	finish_recovery
 	stop_daemon "$DATA"
 	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile" "$connected"
@@ -134,13 +134,13 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that is killed in mid-recovery is missed, and found again when it is back" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	feed "$DATA"
 	kill -KILL "$DAEMON"
 	feed_until "$DATA" 'redoahead: lost'
 	start_daemon "$DATA"
 	grep -q 'replacing socket' "$DATA.daemon.log"
-	until [ "$(grep -c 'redoahead: attached' "$DATA.log")" -eq 2 ]; do
+	until [ "$(grep -c 'redoahead: connected' "$DATA.log")" -eq 2 ]; do
 		feed "$DATA"
 		sleep 0.1
 	done
@@ -154,7 +154,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that is killed and stays away does not keep a server from recovering" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	kill -KILL "$DAEMON"
 	finish_recovery
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
@@ -165,7 +165,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that is stopped in mid-recovery is noticed, not waited for, and used again when it moves" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	kill -STOP "$DAEMON"
 	wait_until "the daemon to stop" is_stopped "$DAEMON"
 	local ten_seconds_on=$((SECONDS + 10))
@@ -185,7 +185,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a recovery can end while the daemon is stopped" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	kill -STOP "$DAEMON"
 	feed_until "$DATA" 'redoahead: .*has not responded'
 	finish_recovery
@@ -335,7 +335,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that runs out of descriptors in mid-recovery does not keep a server from recovering" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	as_server_user prlimit --pid "$DAEMON" --nofile=3:3
 	feed "$DATA"
 	finish_recovery
@@ -351,7 +351,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "${attached/\[0-9]+ block/64 block}"
+	log_is "$DATA" "${connected/\[0-9]+ block/64 block}"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -361,7 +361,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "${attached/\[0-9]+ block/1048576 block}"
+	log_is "$DATA" "${connected/\[0-9]+ block/1048576 block}"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -369,7 +369,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "the window can be changed back and forth in mid-recovery" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	for window in 64 1048576 100 8192; do
 		settings "$DATA" redoahead.lookahead=$window
 		reload "$DATA"
@@ -387,7 +387,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	FAKE_SOCKET=$CASE/other start_fake "$DATA" good
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	settings "$DATA" redoahead.socket="$CASE/other"
 	reload "$DATA"
 	feed_until "$DATA" "redoahead: connected to daemon \(PID $FAKE\)"
