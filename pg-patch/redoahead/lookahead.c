@@ -30,27 +30,10 @@
 #define BYTES_PER_REF		256
 #define LEAST_SHARE			(512 * 1024)
 
-/*
- * References to look ahead while no block has to be read, and after how many
- * windows without one that is believed.  What has been decoded is then still in the
- * CPU's cache when redo comes to it; so is what is noted of it, in a queue that is
- * no longer than that.
- */
-#define SHORT_WINDOW		2048
-#define SHORT_QUEUE			4096
-#define QUIET_WINDOWS		8
-
-StaticAssertDecl(SHORT_QUEUE >= 2 * SHORT_WINDOW,
-				 "a short window may begin on top of what fits into the short queue");
-
 /* Loads are estimated from so many references, the latest ones. */
 #define RECENT_REFS			(1024 * 1024)
 
 Lookahead	lookahead = {.safe_refs = PG_UINT32_MAX,.safe_bytes = PG_UINT64_MAX};
-
-/* The short queue, and behind it the long one, which has a mask of its own. */
-static PendingRef *queues;
-static uint32 long_mask;
 
 /* Counters when the latest references began. */
 static uint64 recent_offered;
@@ -90,19 +73,6 @@ lookahead__window(void)
 	return Min(lookahead.share / BYTES_PER_REF, (uint64) redoahead_lookahead);
 }
 
-/*
- * The same for now: when no block had to be read for long, little; from the next
- * one to read on, all that is allowed.
- */
-int
-lookahead__window_now(void)
-{
-	int			window = lookahead__window();
-	uint64		quiet = redoahead_counters.offered - lookahead.quiet_since;
-
-	return quiet > (uint64) window * QUIET_WINDOWS ? Min(window, SHORT_WINDOW) : window;
-}
-
 /* The same for the size of the decode buffer, bytes. */
 size_t
 lookahead__decode_buffer_size(void)
@@ -123,59 +93,34 @@ lookahead__fit(int window)
 	if (fitted >= (uint32) window && lookahead.pending)
 		return true;
 
-	/*
-	 * A record has up to XLR_MAX_BLOCK_ID more references than the window, and a
-	 * short one may begin on top of a long one.
-	 */
-	while (size < (uint32) window + SHORT_WINDOW + 2 * XLR_MAX_BLOCK_ID)
+	/* A record may have up to XLR_MAX_BLOCK_ID more references than the window. */
+	while (size < (uint32) window + XLR_MAX_BLOCK_ID)
 		size *= 2;
 
 	recent_blocks__destroy(&lookahead.recent);
-	if (queues)
-		pfree(queues);
-	queues = MemoryContextAllocExtended(TopMemoryContext,
-										(SHORT_QUEUE + size) * sizeof(PendingRef),
-										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (lookahead.pending)
+		pfree(lookahead.pending);
+	lookahead.pending = MemoryContextAllocExtended(TopMemoryContext, size * sizeof(PendingRef),
+												   MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
 	fitted = 0;
-	if (!queues ||
+	if (!lookahead.pending ||
 		!recent_blocks__create(&lookahead.recent, Max(2 * window, Min(NBuffers, MAX_RECENT_BLOCKS))))
 	{
 		ereport(LOG,
 				(errmsg("redoahead: not enough memory for redoahead.lookahead = %d; using built-in prefetching",
 						window)));
-		if (queues)
-			pfree(queues);
-		queues = lookahead.pending = NULL;
+		if (lookahead.pending)
+			pfree(lookahead.pending);
+		lookahead.pending = NULL;
 		recent_blocks__destroy(&lookahead.recent);
 		lookahead__forget();
 		return false;
 	}
 
-	lookahead.pending = queues + SHORT_QUEUE;
-	lookahead.mask = long_mask = size - 1;
-	lookahead.brief = false;
+	lookahead.mask = size - 1;
 	fitted = window;
 	lookahead__forget();
 	return true;
-}
-
-/*
- * Take the queue that suits the window: the short one as soon as all references
- * fit, the long one at once.
- */
-void
-lookahead__choose_queue(void)
-{
-	bool		brief = lookahead.window <= SHORT_WINDOW;
-
-	if (brief == lookahead.brief ||
-		(brief && lookahead.head - lookahead.tail > SHORT_WINDOW))
-		return;
-	if (brief)
-		lookahead__move_to(queues, SHORT_QUEUE - 1);
-	else
-		lookahead__move_to(queues + SHORT_QUEUE, long_mask);
-	lookahead.brief = brief;
 }
 
 /* How many of so many references will make redo load a block. */

@@ -43,10 +43,8 @@ typedef struct Lookahead
 {
 	RecentBlocks	recent;			/* recently used blocks; empty until connected */
 	PendingRef *pending;		/* circular, mask + 1 entries; NULL until connected */
-	bool		brief;			/* that is the short queue */
 	uint64		share;			/* bytes for decoded records, and again for references */
 	int			window;			/* references to look ahead; 0 while they are not offered */
-	uint64		quiet_since;	/* references offered until the last block to read */
 	uint32		mask;			/* of positions in the queue */
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest one not replayed */
@@ -67,10 +65,8 @@ extern Lookahead lookahead;
 extern void lookahead__forget(void);
 extern void lookahead__limit_memory(void);
 extern int	lookahead__window(void);
-extern int	lookahead__window_now(void);
 extern size_t lookahead__decode_buffer_size(void);
 extern bool lookahead__fit(int window);
-extern void lookahead__choose_queue(void);
 extern void lookahead__estimate(void);
 extern bool lookahead__is_resident(RecentBlock *slot);
 
@@ -123,13 +119,6 @@ lookahead__is_unsafe(void)
 	return lookahead.safe_refs < lookahead.head - lookahead.tail;
 }
 
-/* A block has to be read, so look ahead as far as is allowed. */
-static inline void
-lookahead__needs_read(void)
-{
-	lookahead.quiet_since = redoahead_counters.offered;
-}
-
 /* Note a reference that redo will come to. */
 static inline void
 lookahead__enqueue(const PendingRef *ref)
@@ -177,16 +166,6 @@ lookahead__next_to_revalidate(void)
 	if (lookahead.revalidated == lookahead.head)
 		lookahead.may_be_evicted = 0;
 	return NULL;
-}
-
-/* Go on with another queue of mask + 1 entries, into which all references fit. */
-static inline void
-lookahead__move_to(PendingRef *queue, uint32 mask)
-{
-	for (uint32 i = lookahead.tail; i != lookahead.head; i++)
-		queue[i & mask] = lookahead.pending[i & lookahead.mask];
-	lookahead.pending = queue;
-	lookahead.mask = mask;
 }
 
 /* Does the slot still stand for the block that the record refers to? */

@@ -180,7 +180,6 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		}
 		else
 		{
-			lookahead__needs_read();
 			if (attached && submit__block(&key, record->lsn))
 				result = XLOG_PREFETCH_SINK_IO;
 			else
@@ -232,8 +231,7 @@ prefetch_configure(uint32 *max_distance, size_t *decode_buffer_size)
 	if (!lookahead__fit(lookahead__window()))
 		return false;
 
-	lookahead.window = lookahead__window_now();
-	lookahead__choose_queue();
+	lookahead.window = lookahead__window();
 	*max_distance = lookahead.window;
 	*decode_buffer_size = lookahead__decode_buffer_size();
 	return true;
@@ -313,7 +311,6 @@ revalidate(void)
 		if (slot->lsn != 0 && !lookahead__is_resident(slot) && submit__possible())
 		{
 			ref->emitted = submit__block(&slot->key, ref->lsn);
-			lookahead__needs_read();
 		}
 	}
 }
@@ -373,17 +370,6 @@ prefetch_replaying(DecodedXLogRecord *record)
 	if (--records_until_poll == 0)
 	{
 		records_until_poll = RECORDS_PER_POLL;
-		if (lookahead.window > 0)
-		{
-			int			window = lookahead__window_now();
-
-			if (window != lookahead.window)
-			{
-				lookahead.window = window;
-				XLogPrefetchReconfigure();
-			}
-			lookahead__choose_queue();
-		}
 		connection__poll(lookahead.replay_lsn, lookahead.decode_lsn);
 	}
 }
@@ -445,8 +431,6 @@ void
 redoahead__connected(void)
 {
 	forget();
-	/* What was read without a daemon is not known. */
-	lookahead__needs_read();
 	prefault__start();
 	XLogPrefetchReconfigure();
 }

@@ -142,7 +142,6 @@ submit__implied(const struct redoahead_ref *refs, int n)
 			{
 				slot->lsn = ref->lsn;
 				redoahead_counters.implied++;
-				lookahead__needs_read();
 			}
 		}
 	}

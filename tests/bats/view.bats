@@ -90,29 +90,6 @@ feed_until_view() {			# EXPRESSION
 	stop_daemon "$DATA"
 }
 
-# Lost otherwise: a tenth of redo's time, to records that left the CPU's cache before
-# it came to them; or blocks that are asked for too late.
-@test "redo that has all blocks looks ahead a little, and far again from the next one to read" {
-	start_server "$PATCHED" "$DATA"
-	sql "$DATA" -c "create table counted as select 0 as n" -c checkpoint
-	# Each update is a reference, and none has to be read: pages are made.
-	for part in 1 2 3; do
-		sql "$DATA" -c "do 'begin for i in 1..20000 loop update counted set n = n + 1; end loop; end'" \
-			-c "select pg_switch_wal()" >/dev/null
-	done
-	sql "$DATA" -c "update pgbench_accounts set abalance = 0 where aid % 2 = 0" -c "select pg_switch_wal()" >/dev/null
-	crash_server "$DATA"
-
-	settings "$DATA" 'redoahead.lookahead=2100'
-	start_daemon "$DATA"
-	begin_standby
-	feed_until_view "lookahead = 2048"
-	view "state = 'connected' and offered > 8 * 2100"
-	feed_until_view "lookahead = 2100 and emitted > 1000"
-	stop_server "$DATA"
-	stop_daemon "$DATA"
-}
-
 # Lost otherwise: each of the prefetches, silently.  To a compiler, a function that does
 # nothing but prefetch has no effect, so that it drops the calls of one that is not inlined.
 @test "the prefetches are in the extension's code, and in the server's" {

@@ -1,7 +1,7 @@
 /*
  * test_lookahead.c
- *		The queue of references between decoding and replay: when it is full, when
- *		another takes over, which references are looked at again, and the queue of
+ *		The queue of references between decoding and replay: when it is full,
+ *		which references are looked at again, and the queue of
  *		what is to be brought into the CPU's cache for them.
  *
  * A queue that loses count of the record in replay would make redo of that
@@ -71,30 +71,6 @@ test_record_in_replay_loses_its_references_too(void **state)
 			assert_int_equal(lookahead.replaying - lookahead.tail, own > lost ? own - lost : 0);
 		}
 	}
-}
-
-/* The short queue takes over from the long one, and the other way round. */
-static void
-test_another_queue_goes_on_with_all(void **state)
-{
-	static PendingRef other[4];
-	uint32		head = lookahead.head;
-
-	(void) state;
-	lookahead.tail = head - lengthof(other);
-	for (int i = 0; i < 2; i++)
-	{
-		if (i == 0)
-			lookahead__move_to(other, lengthof(other) - 1);
-		else
-			lookahead__move_to(queue, lengthof(queue) - 1);
-		assert_int_equal(lookahead.head - lookahead.tail, lengthof(other));
-		for (uint32 at = lookahead.tail; at != lookahead.head; at++)
-			assert_int_equal(lookahead.pending[at & lookahead.mask].lsn, (uint32) (at + 1));
-	}
-	enqueue(1);
-	assert_int_equal(lookahead.pending[head & lookahead.mask].lsn, (uint32) (head + 1));
-	assert_int_equal(lookahead.head - lookahead.tail, lengthof(other) + 1);
 }
 
 /* A block that isn't looked at again, although it may leave, is read by redo itself. */
@@ -212,7 +188,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
 		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
-		cmocka_unit_test_setup(test_another_queue_goes_on_with_all, fill),
 		cmocka_unit_test(test_what_is_near_and_how_long_a_block_stays),
 		cmocka_unit_test_setup(test_each_doubtful_reference_is_looked_at_once, fill),
 		cmocka_unit_test_setup(test_pages_are_sent_for_in_parts, fill),
