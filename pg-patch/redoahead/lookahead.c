@@ -128,7 +128,8 @@ static uint64
 loads_of(uint64 refs)
 {
 	uint64		offered = redoahead_counters.offered - recent_offered;
-	uint64		loads = redoahead_counters.emitted + redoahead_counters.skip_other - recent_loads;
+	uint64		loads = redoahead_counters.emitted + redoahead_counters.skip_fpw +
+		redoahead_counters.skip_init + redoahead_counters.skip_new - recent_loads;
 
 	if (offered > RECENT_REFS)
 	{

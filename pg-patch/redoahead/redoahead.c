@@ -100,10 +100,18 @@ forget(void)
 static XLogPrefetchSinkResult
 skip(const DecodedBkpBlock *block)
 {
-	redoahead_counters.skip_other++;
 	if (block->has_image)
+	{
+		redoahead_counters.skip_fpw++;
 		return XLOG_PREFETCH_SINK_IMAGE;
-	return block->flags & BKPBLOCK_WILL_INIT ? XLOG_PREFETCH_SINK_INIT : XLOG_PREFETCH_SINK_NEW;
+	}
+	if (block->flags & BKPBLOCK_WILL_INIT)
+	{
+		redoahead_counters.skip_init++;
+		return XLOG_PREFETCH_SINK_INIT;
+	}
+	redoahead_counters.skip_new++;
+	return XLOG_PREFETCH_SINK_NEW;
 }
 
 /* Decide what becomes of a block reference. */

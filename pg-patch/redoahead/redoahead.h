@@ -42,7 +42,9 @@ typedef struct RedoaheadCounters
 	uint64		implied;		/* of those, references that no record names */
 	uint64		hit;			/* found in shared buffers */
 	uint64		skip_rep;		/* taken care of by an earlier reference */
-	uint64		skip_other;		/* full-page image, will be initialized, filtered */
+	uint64		skip_fpw;		/* restored from a full-page image */
+	uint64		skip_init;		/* initialized by redo */
+	uint64		skip_new;		/* created or truncated by WAL before, or not read */
 	uint64		dropped;		/* not emitted: the ring was full */
 	uint64		buffers_found;	/* redo told where the buffer is, at replay */
 	uint64		wakeups;		/* times the daemon had to be woken */

@@ -171,7 +171,7 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 Datum
 pg_stat_redoahead(PG_FUNCTION_ARGS)
 {
-#define NCOLUMNS	24
+#define NCOLUMNS	26
 	TupleDesc	desc;
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
@@ -212,7 +212,9 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	values[n++] = Int64GetDatum(c.implied);
 	values[n++] = Int64GetDatum(c.hit);
 	values[n++] = Int64GetDatum(c.skip_rep);
-	values[n++] = Int64GetDatum(c.skip_other);
+	values[n++] = Int64GetDatum(c.skip_fpw);
+	values[n++] = Int64GetDatum(c.skip_init);
+	values[n++] = Int64GetDatum(c.skip_new);
 	values[n++] = Int64GetDatum(c.dropped);
 	values[n++] = Int64GetDatum(c.buffers_found);
 	values[n++] = Int64GetDatum(c.wakeups);

@@ -68,12 +68,13 @@ feed_until_view() {			# EXPRESSION
 	begin_standby
 	end_standby
 	view "state = 'off' and daemon_pid is null and connects = 1 and daemon_in_flight = 0 and daemon_io_depth = 0"
-	view "offered between 10000 and hit + skip_rep + skip_other + dropped + emitted - implied"
+	view "offered between 10000 and hit + skip_rep + skip_fpw + skip_init + skip_new + dropped + emitted - implied"
 	view "daemon_refs_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
 	# The server's own view tells the same, but for what came before the daemon.
 	[ "$(sql "$DATA" -c 'select p.prefetch between 1 and r.emitted - r.implied + 0.05 * offered
 			and abs(p.skip_rep - r.skip_rep) <= 0.05 * offered and abs(p.hit - r.hit) <= 0.05 * offered
-			and abs(p.skip_init + p.skip_fpw + p.skip_new - r.skip_other) <= 0.05 * offered
+			and abs(p.skip_fpw - r.skip_fpw) <= 0.05 * offered and abs(p.skip_init - r.skip_init) <= 0.05 * offered
+			and abs(p.skip_new - r.skip_new) <= 0.05 * offered
 		from pg_stat_recovery_prefetch p, pg_stat_redoahead r')" = t ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
