@@ -2,12 +2,13 @@
  * connection.c
  *		The startup process's connection to the redoahead daemon.
  *
- * connection__poll() is called every few records and moves a small state machine
- * on: connect, greet, watch, let go, try again.  Nothing here waits: sockets
- * are non-blocking, and a daemon that doesn't answer, doesn't move or doesn't
- * make sense is left alone.  Each change of state is logged once.
+ * connection__poll() advances a small state machine: connect, send the handshake,
+ * read the reply, monitor, retry.  It returns what has changed, and logs each
+ * change once, but for a new connection, which its caller logs.  Nothing here
+ * waits: sockets are non-blocking, and a daemon that doesn't answer, doesn't
+ * respond or violates the protocol is dropped.
  *
- * What to emit is not decided here.
+ * What to submit to the daemon is not decided here.
  */
 #include "postgres.h"
 
@@ -25,131 +26,72 @@
 #include "access/xlogutils.h"
 #include "common/relpath.h"
 #include "miscadmin.h"
-#include "portability/instr_time.h"
 
-#include "lookahead.h"
-#include "redoahead.h"
+#include "connection.h"
+#include "settings.h"
 
-/* How long until we try again to find a daemon, in ms. */
+/* Time between two attempts to find a daemon, in ms. */
 #define RETRY_INTERVAL_MS	1000
 
-/* How long a daemon may take to answer the greeting, in ms. */
+/* Time that a daemon has to answer the handshake, in ms. */
 #define HANDSHAKE_TIMEOUT_MS	2000
 
-/* How long it may leave references lying without a sign of life, in ms. */
+/* Time for which references may lie in the ring without a heartbeat, in ms. */
 #define STALL_TIMEOUT_MS	1000
 
-/* How often the state is looked at, in ms. */
-#define WATCH_INTERVAL_MS	10
+static ConnectionEvent drop(Connection *c, const char *fmt,...) pg_attribute_printf(2, 3);
 
-static const char *explain(const char *fmt,...) pg_attribute_printf(1, 2);
-
-static RedoaheadState state = REDOAHEAD_OFF;
-static int	sock = -1;			/* connection to the daemon */
-static int	wake_fd = -1;		/* eventfd that it sleeps on */
-static size_t ring_bytes;		/* size of the ring's mapping */
-static uint32 daemon_pid;		/* as it said in its reply */
-
-static uint64 next_look;		/* when to look again, ms */
-static uint64 deadline;			/* when the state's patience ends, ms */
-static uint64 last_heartbeat;	/* value at the last look */
-static uint64 suspect_since;	/* first look that found it idle at work, ms; or 0 */
-static char reported[256];		/* why there's no daemon, as logged last */
-static bool reconnect_wanted;	/* a setting has changed */
-
-/* A coarse clock that costs a few ns, ms. */
-static uint64
-now_ms(void)
+/* Release everything that a connection holds. */
+static void
+release(Connection *c)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	if (c->emitter.ring)
+		munmap(c->emitter.ring, c->ring_bytes);
+	memset(&c->emitter, 0, sizeof(c->emitter));
+	if (c->sock >= 0)
+		close(c->sock);
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
+	c->sock = c->wake_fd = -1;
 }
 
-RedoaheadState
-connection__state(void)
+/*
+ * There is no daemon, or it isn't what it should be.  Log why, unless that is
+ * what was logged last, and retry later.
+ */
+static ConnectionEvent
+drop(Connection *c, const char *fmt,...)
 {
-	return state;
-}
-
-/* Process id of the attached daemon, 0 if none. */
-uint32
-connection__pid(void)
-{
-	return state >= REDOAHEAD_CONNECTED ? daemon_pid : 0;
-}
-
-/* Compose a reason in static memory: there may be one every second for days. */
-static const char *
-explain(const char *fmt, ...)
-{
-	static char why[256];
+	ConnectionState state = c->state;
+	char		why[sizeof(c->reported)];
 	va_list		args;
 
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
-	return why;
-}
 
-/* Release everything that a connection holds.  Does not log. */
-static void
-release(void)
-{
-	if (redoahead_emitter.ring)
-		munmap(redoahead_emitter.ring, ring_bytes);
-	memset(&redoahead_emitter, 0, sizeof(redoahead_emitter));
-	if (sock >= 0)
-		close(sock);
-	if (wake_fd >= 0)
-		close(wake_fd);
-	sock = wake_fd = -1;
-}
-
-/*
- * The daemon isn't there, or isn't what it should be: log why, once, and try
- * again later.
- */
-static void
-detach(const char *why)
-{
-	bool		was_connected = (state == REDOAHEAD_CONNECTED);
-
-	if (was_connected)
-		redoahead_counters.disconnects++;
-
-	release();
-	if (state >= REDOAHEAD_CONNECTED)
+	release(c);
+	c->state = CONNECTION_DISCONNECTED;
+	if (state == CONNECTION_CONNECTED || state == CONNECTION_STALLED)
 		ereport(LOG,
 				(errmsg("redoahead: lost connection to daemon (PID %u): %s; using built-in prefetching",
-						daemon_pid, why)));
-	else if (strcmp(reported, why) != 0)
+						c->daemon_pid, why)));
+	else if (strcmp(c->reported, why) != 0)
 		ereport(LOG,
 				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one is available",
 						redoahead_socket, why)));
-	if (why != reported)
-		strlcpy(reported, why, sizeof(reported));
-	state = REDOAHEAD_DISCONNECTED;
-	deadline = now_ms() + RETRY_INTERVAL_MS;
+	strlcpy(c->reported, why, sizeof(c->reported));
 
-	if (was_connected)
-		redoahead__lost();
+	/* The caller knows already that a stalled daemon is of no use. */
+	if (state != CONNECTION_CONNECTED)
+		return CONNECTION_EVENT_NONE;
+	c->disconnects++;
+	return CONNECTION_EVENT_LOST;
 }
 
-/*
- * Nobody answers at the socket.  That is no news when the log says already
- * that the daemon is gone, or that there is none to be had.
- */
-static void
-nobody_there(const char *why)
-{
-	detach(reported[0] != '\0' ? reported : why);
-}
-
-/* Make and seal the ring.  Returns its descriptor, or -1 with errno set. */
+/* Create, map and seal the ring.  Returns its descriptor, or -1 with errno set. */
 static int
-make_ring(void)
+create_ring(Connection *c)
 {
 	struct redoahead_ring *ring;
 	uint32		capacity = REDOAHEAD_MIN_CAPACITY;
@@ -157,18 +99,18 @@ make_ring(void)
 
 	while (capacity < (uint32) redoahead_ring_size)
 		capacity *= 2;
-	ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
+	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
 
 	fd = memfd_create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -1;
-	if (ftruncate(fd, ring_bytes) < 0 ||
+	if (ftruncate(fd, c->ring_bytes) < 0 ||
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 	{
 		close(fd);
 		return -1;
 	}
-	ring = mmap(NULL, ring_bytes, PROT_READ | PROT_WRITE,
+	ring = mmap(NULL, c->ring_bytes, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (ring == MAP_FAILED)
 	{
@@ -182,16 +124,18 @@ make_ring(void)
 	ring->capacity = capacity;
 	ring->refs_offset = sizeof(*ring);
 
-	memset(&redoahead_emitter, 0, sizeof(redoahead_emitter));
-	redoahead_emitter.ring = ring;
-	redoahead_emitter.refs = (struct redoahead_ref *) (ring + 1);
-	redoahead_emitter.capacity = capacity;
+	c->emitter = (Emitter)
+	{
+		.ring = ring,
+			.refs = (struct redoahead_ref *) (ring + 1),
+			.capacity = capacity,
+	};
 	return fd;
 }
 
-/* Send the greeting with the ring and the eventfd.  False with errno set. */
+/* Send the handshake with the ring and the eventfd.  False with errno set. */
 static bool
-send_handshake(int ring_fd)
+send_handshake(Connection *c, int ring_fd)
 {
 	struct redoahead_handshake handshake = {0};
 	union
@@ -200,9 +144,12 @@ send_handshake(int ring_fd)
 		char		bytes[CMSG_SPACE(2 * sizeof(int))];
 	}			control = {0};
 	struct iovec iov = {&handshake, sizeof(handshake)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1,
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
 		.msg_control = control.bytes,
-	.msg_controllen = sizeof(control.bytes)};
+		.msg_controllen = sizeof(control.bytes),
+	};
 	struct cmsghdr *cmsg;
 
 	handshake.magic = REDOAHEAD_MAGIC;
@@ -211,7 +158,7 @@ send_handshake(int ring_fd)
 	handshake.system_identifier = GetSystemIdentifier();
 	handshake.block_size = BLCKSZ;
 	handshake.segment_blocks = RELSEG_SIZE;
-	handshake.ring_bytes = ring_bytes;
+	handshake.ring_bytes = c->ring_bytes;
 	handshake.wal_segment_bytes = wal_segment_size;
 
 	/* In archive recovery, WAL has just been written when it is read. */
@@ -224,250 +171,210 @@ send_handshake(int ring_fd)
 	cmsg->cmsg_level = SOL_SOCKET;
 	cmsg->cmsg_type = SCM_RIGHTS;
 	cmsg->cmsg_len = CMSG_LEN(2 * sizeof(int));
-	memcpy(CMSG_DATA(cmsg), (int[]) {ring_fd, wake_fd}, 2 * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), (int[]) {ring_fd, c->wake_fd}, 2 * sizeof(int));
 
-	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(handshake);
+	return sendmsg(c->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(handshake);
 }
 
-/* Look for a daemon and greet it. */
+/* Try to connect to a daemon and send it the handshake. */
 static void
-try_connect(void)
+try_connect(Connection *c, uint64 now)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t	len = sizeof(peer);
 	int			ring_fd;
+	bool		sent;
 
+	c->deadline = now + RETRY_INTERVAL_MS;
 	if (strlcpy(addr.sun_path, redoahead_socket,
 				sizeof(addr.sun_path)) >= sizeof(addr.sun_path))
 	{
-		detach("the path is too long for a unix socket");
+		drop(c, "socket path is too long");
 		return;
 	}
 
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (sock < 0 ||
-		connect(sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
+	c->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->sock < 0 ||
+		connect(c->sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
 	{
-		nobody_there(strerror(errno));
+		/* No news if the log already has that there is no daemon, and why. */
+		drop(c, "%s", c->reported[0] != '\0' ? c->reported : strerror(errno));
 		return;
 	}
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
 		peer.uid != geteuid())
 	{
-		detach("the socket belongs to another user than the server runs as");
+		drop(c, "socket does not belong to the user that the server runs as");
 		return;
 	}
 
-	ring_fd = make_ring();
+	ring_fd = create_ring(c);
 	if (ring_fd < 0)
 	{
-		detach(explain("could not make the shared ring: %s", strerror(errno)));
+		drop(c, "could not create shared ring: %s", strerror(errno));
 		return;
 	}
-	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wake_fd < 0 || !send_handshake(ring_fd))
-	{
-		close(ring_fd);
-		detach(explain("could not send the handshake: %s", strerror(errno)));
-		return;
-	}
-	close(ring_fd);
-
-	state = REDOAHEAD_CONNECTING;
-	deadline = now_ms() + HANDSHAKE_TIMEOUT_MS;
-}
-
-/* See whether the daemon has answered. */
-static void
-read_reply(uint64 now)
-{
-	struct redoahead_reply reply;
-	ssize_t		got = recv(sock, &reply, sizeof(reply), MSG_DONTWAIT);
-
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-	{
-		if (now >= deadline)
-			detach("it did not answer");
-		return;
-	}
-	if (got == 0)
-		detach("it closed the connection");
-	else if (got < 0)
-		detach(strerror(errno));
-	else if (got != sizeof(reply) || reply.magic != REDOAHEAD_MAGIC)
-		detach("it does not speak redoahead's protocol");
-	else if (reply.status != REDOAHEAD_ACCEPTED)
-	{
-		reply.reason[sizeof(reply.reason) - 1] = '\0';
-		detach(explain("it refused: %s", reply.reason));
-	}
-	else if (reply.version != REDOAHEAD_ABI_VERSION)
-		detach(explain("it speaks protocol version %u, the server %u; install the same release of both",
-						reply.version, REDOAHEAD_ABI_VERSION));
+	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	sent = c->wake_fd >= 0 && send_handshake(c, ring_fd);
+	if (!sent)
+		drop(c, "could not send handshake: %s", strerror(errno));
 	else
 	{
-		int			window;
-
-		lookahead__limit_memory();
-		window = lookahead__window();
-		state = REDOAHEAD_CONNECTED;
-		daemon_pid = reply.pid;
-		last_heartbeat = 0;
-		suspect_since = 0;
-		reported[0] = '\0';
-		redoahead_counters.connects++;
-		ereport(LOG,
-				(errmsg("redoahead: connected to daemon (PID %u), looking ahead %d block references",
-						daemon_pid, window),
-				 window < redoahead_lookahead ?
-				 errdetail("redoahead.lookahead is %d, for which the server's memory cgroup, or the machine, has too little memory.",
-						   redoahead_lookahead) : 0));
-		redoahead__connected();
+		c->state = CONNECTION_CONNECTING;
+		c->deadline = now + HANDSHAKE_TIMEOUT_MS;
 	}
+	close(ring_fd);
 }
 
-/* Is the attached daemon there, moving and sane? */
-static void
-watch(uint64 now)
+/* Read the daemon's reply, if it is there. */
+static ConnectionEvent
+read_reply(Connection *c, uint64 now)
 {
-	Emitter    *e = &redoahead_emitter;
-	uint64		heartbeat = __atomic_load_n(&e->ring->heartbeat, __ATOMIC_RELAXED);
+	struct redoahead_reply reply;
+	ssize_t		got = recv(c->sock, &reply, sizeof(reply), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR) && now < c->deadline)
+		return CONNECTION_EVENT_NONE;
+
+	/* If it is not accepted, the next attempt is this much later. */
+	c->deadline = now + RETRY_INTERVAL_MS;
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return drop(c, "no reply");
+	if (got == 0)
+		return drop(c, "connection closed by daemon");
+	if (got < 0)
+		return drop(c, "%s", strerror(errno));
+	if (got != sizeof(reply) || reply.magic != REDOAHEAD_MAGIC)
+		return drop(c, "invalid reply");
+	if (reply.status != REDOAHEAD_ACCEPTED)
+	{
+		reply.reason[sizeof(reply.reason) - 1] = '\0';
+		return drop(c, "connection refused by daemon: %s", reply.reason);
+	}
+	if (reply.version != REDOAHEAD_ABI_VERSION)
+		return drop(c, "daemon has protocol version %u, server has %u; install the same release of both",
+					reply.version, REDOAHEAD_ABI_VERSION);
+
+	c->state = CONNECTION_CONNECTED;
+	c->daemon_pid = reply.pid;
+	c->last_heartbeat = 0;
+	c->idle_since = 0;
+	c->reported[0] = '\0';
+	c->connects++;
+	return CONNECTION_EVENT_CONNECTED;
+}
+
+/* Is the connected daemon alive, responding and sane? */
+static ConnectionEvent
+monitor(Connection *c, uint64 now)
+{
+	Emitter    *e = &c->emitter;
+	uint64		heartbeat;
 	char		byte;
 	ssize_t		got;
 
-	/* It never says anything; zero bytes mean that it has gone. */
-	got = recv(sock, &byte, 1, MSG_DONTWAIT);
-	if (got >= 0 || (errno != EAGAIN && errno != EINTR))
-	{
-		detach(got == 0 ? "it closed the connection" :
-			   got > 0 ? "it does not keep to the protocol" : strerror(errno));
-		return;
-	}
+	/* It never sends anything; zero bytes mean that it has gone. */
+	c->deadline = now + RETRY_INTERVAL_MS;
+	got = recv(c->sock, &byte, 1, MSG_DONTWAIT);
+	if (got == 0)
+		return drop(c, "connection closed by daemon");
+	if (got > 0)
+		return drop(c, "unexpected message");
+	if (errno != EAGAIN && errno != EINTR)
+		return drop(c, "%s", strerror(errno));
 	if (!emit__refresh_tail(e))
-	{
-		detach("invalid ring tail");
-		return;
-	}
+		return drop(c, "invalid ring tail");
 
-	if (heartbeat != last_heartbeat || e->tail == e->head)
+	heartbeat = __atomic_load_n(&e->ring->heartbeat, __ATOMIC_RELAXED);
+	if (heartbeat != c->last_heartbeat || e->tail == e->head)
 	{
-		last_heartbeat = heartbeat;
-		suspect_since = 0;
-		if (state == REDOAHEAD_STALLED)
+		c->last_heartbeat = heartbeat;
+		c->idle_since = 0;
+		if (c->state == CONNECTION_STALLED)
 		{
-			state = REDOAHEAD_CONNECTED;
+			c->state = CONNECTION_CONNECTED;
 			ereport(LOG,
 					(errmsg("redoahead: daemon (PID %u) is responding again",
-							daemon_pid)));
-			redoahead__connected();
+							c->daemon_pid)));
+			return CONNECTION_EVENT_RESPONDING;
 		}
 	}
-	else if (suspect_since == 0)
-		suspect_since = now;
-	else if (state == REDOAHEAD_CONNECTED && now - suspect_since > STALL_TIMEOUT_MS)
+	else if (c->idle_since == 0)
+		c->idle_since = now;
+	else if (c->state == CONNECTION_CONNECTED && now - c->idle_since > STALL_TIMEOUT_MS)
 	{
-		state = REDOAHEAD_STALLED;
-		redoahead_counters.disconnects++;
+		c->state = CONNECTION_STALLED;
+		c->disconnects++;
 		ereport(LOG,
 				(errmsg("redoahead: daemon (PID %u) has not responded for %d ms; using built-in prefetching until it does",
-						daemon_pid, STALL_TIMEOUT_MS)));
-		redoahead__lost();
+						c->daemon_pid, STALL_TIMEOUT_MS)));
+		return CONNECTION_EVENT_STALLED;
 	}
+	return CONNECTION_EVENT_NONE;
 }
 
-/* Leave the present daemon for that which the settings name now. */
-static void
-reconnect(void)
+/* Leave the present daemon for the one that the settings name now. */
+static ConnectionEvent
+reconnect(Connection *c)
 {
-	bool		was_connected = (state == REDOAHEAD_CONNECTED);
+	bool		was_connected = (c->state == CONNECTION_CONNECTED);
 
-	reconnect_wanted = false;
-	release();
-	state = REDOAHEAD_OFF;
-	reported[0] = '\0';
-	deadline = 0;
-	if (was_connected)
-		redoahead__lost();
+	connection__close(c);
+	c->reported[0] = '\0';
+	c->deadline = 0;
+	return was_connected ? CONNECTION_EVENT_LOST : CONNECTION_EVENT_NONE;
 }
 
-/*
- * Move on.  Cheap enough to be called for every few records: nearly always it
- * only finds that it is too early.
- */
-void
-connection__poll(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
+/* Advance the state machine; "now" is a monotonic time in ms. */
+ConnectionEvent
+connection__poll(Connection *c, uint64 now)
 {
-	uint64		now = now_ms();
-
-	/* While greeted, the answer is worth an extra look. */
-	if (now < next_look && state != REDOAHEAD_CONNECTING)
-		return;
-	next_look = now + WATCH_INTERVAL_MS;
-
-	if (reconnect_wanted)
-		reconnect();
-
-	switch (state)
+	if (c->settings_seen != redoahead_connection_changes)
 	{
-		case REDOAHEAD_OFF:
-		case REDOAHEAD_DISCONNECTED:
-			if (redoahead_socket[0] != '\0' && InRecovery && now >= deadline)
-				try_connect();
-			break;
-		case REDOAHEAD_CONNECTING:
-			read_reply(now);
-			break;
-		case REDOAHEAD_CONNECTED:
-		case REDOAHEAD_STALLED:
-			watch(now);
-			break;
+		c->settings_seen = redoahead_connection_changes;
+		return reconnect(c);
 	}
 
-	stats__publish(replay_lsn, decode_lsn);
+	switch (c->state)
+	{
+		case CONNECTION_OFF:
+		case CONNECTION_DISCONNECTED:
+			if (redoahead_socket[0] != '\0' && InRecovery && now >= c->deadline)
+				try_connect(c, now);
+			break;
+		case CONNECTION_CONNECTING:
+			return read_reply(c, now);
+		case CONNECTION_CONNECTED:
+		case CONNECTION_STALLED:
+			return monitor(c, now);
+	}
+	return CONNECTION_EVENT_NONE;
 }
 
 /*
- * Wake the daemon, which said that it sleeps.
+ * Wake the daemon, which has announced that it sleeps.
  *
  * Whether a write may block is a property of the open file, which the daemon
- * shares, so look first: a counter that is full wakes it just as well.
+ * shares, so check first: a counter that is full wakes it just as well.
  */
 void
-connection__wake(void)
+connection__wake(Connection *c)
 {
-	struct pollfd writable = {.fd = wake_fd,.events = POLLOUT};
+	struct pollfd writable = {.fd = c->wake_fd,.events = POLLOUT};
 	uint64		one = 1;
 
-	redoahead_counters.wakeups++;
+	c->wakeups++;
 	if (poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) &&
-		write(wake_fd, &one, sizeof(one)) < 0)
+		write(c->wake_fd, &one, sizeof(one)) < 0)
 		ereport(DEBUG1,
 				(errmsg("redoahead: could not wake the daemon: %m")));
 }
 
-/* The daemon wrote nonsense into the ring. */
+/* Close the connection without a log entry. */
 void
-connection__drop(void)
+connection__close(Connection *c)
 {
-	detach("invalid ring tail");
-}
-
-/*
- * redoahead.socket or redoahead.ring_size has changed.  We may be anywhere in
- * the startup process, so only make a note.
- */
-void
-connection__reconnect(void)
-{
-	reconnect_wanted = true;
-	next_look = 0;
-}
-
-/* Recovery has ended. */
-void
-connection__close(void)
-{
-	release();
-	state = REDOAHEAD_OFF;
+	release(c);
+	c->state = CONNECTION_OFF;
 }

@@ -1,10 +1,11 @@
 /*
  * recent_blocks.h
- *		Memory of the blocks that redo will have, or has, in shared buffers.
+ *		The recent-block cache: the blocks that redo has, or will have, in shared
+ *		buffers.
  *
  * A set-associative table, a pure function of its own memory: it takes no
- * lock, makes no system call and allocates only in recent_blocks__create().  It knows
- * nothing of PostgreSQL; callers give block identities as the numbers of
+ * lock, makes no system call and allocates only in recent_blocks__create().  It
+ * knows nothing of PostgreSQL; callers give block identities as the numbers of
  * redoahead_ref, LSNs as uint64 and buffers as int32 (0: unknown).
  */
 #ifndef REDOAHEAD_RECENT_BLOCKS_H
@@ -14,10 +15,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Slots in a set: a power of two, two cache lines' worth. */
+/* Entries in a set: a power of two, two cache lines' worth. */
 #define RECENT_BLOCKS_WAYS	4
 
-/* Blocks whose sets are near to each other: a power of two, a page of 4 kB. */
+/* Adjacent blocks whose sets share a page of memory: a power of two, for pages of 4 kB. */
 #define RECENT_BLOCKS_NEIGHBORS	32
 
 /* Identity of a block; all bytes count, so clear reserved ones. */
@@ -33,17 +34,16 @@ typedef struct BlockKey
 /* What is known of one block. */
 typedef struct RecentBlock
 {
-	BlockKey		key;			/* which block; never matches while lsn is 0 */
+	BlockKey	key;			/* which block; never matches while lsn is 0 */
 	int32_t		buffer;			/* where redo found it, 0 if not known */
-	uint64_t	lsn;			/* record that brought it in; 0: free slot */
+	uint64_t	lsn;			/* last record that brings it in; 0: free entry */
 } RecentBlock;
 
 _Static_assert(sizeof(RecentBlock) == 32, "RecentBlock is 32 bytes");
 
 typedef struct RecentBlocks
 {
-	RecentBlock   *slots;			/* nsets * RECENT_BLOCKS_WAYS, cache-line aligned */
-	void	   *memory;			/* what to free */
+	RecentBlock *blocks;		/* nsets * RECENT_BLOCKS_WAYS, cache-line aligned */
 	uint32_t	nsets;			/* a power of two */
 	int			shift;			/* hash bits to drop */
 } RecentBlocks;
@@ -68,26 +68,27 @@ block_key_equal(const BlockKey *a, const BlockKey *b)
 }
 
 /*
- * First slot of the set that the key belongs to.  Sets of blocks that are near to
- * each other are, too, so that they share a page of memory, and an entry of the TLB.
+ * First entry of the set that the key belongs to.  The sets of adjacent blocks
+ * are adjacent, too, so that they share a page of memory and a TLB entry.
  */
 static inline RecentBlock *
 recent_blocks__set(const RecentBlocks *table, const BlockKey *key)
 {
 	uint64_t	h;
 
-	h = ((uint64_t) key->rel << 32 | key->block / RECENT_BLOCKS_NEIGHBORS) * UINT64_C(0x9E3779B97F4A7C15);
+	h = ((uint64_t) key->rel << 32 | key->block / RECENT_BLOCKS_NEIGHBORS) *
+		UINT64_C(0x9E3779B97F4A7C15);
 	h ^= h >> 32;
 	h += ((uint64_t) key->db << 32) + key->spc + ((uint64_t) key->fork_kind << 24);
 	h *= UINT64_C(0xD6E8FEB86659FD93);
 
-	return table->slots + ((h >> table->shift) ^ key->block % RECENT_BLOCKS_NEIGHBORS) * RECENT_BLOCKS_WAYS;
+	return table->blocks +
+		((h >> table->shift) ^ key->block % RECENT_BLOCKS_NEIGHBORS) * RECENT_BLOCKS_WAYS;
 }
 
 /*
- * Let the CPU bring the slots in which a block may be into its cache.  Always
- * inlined, since to GCC a function that only prefetches has no effect, and it drops
- * the calls.
+ * Prefetch the set of a block into the CPU's cache.  Always inlined, since GCC
+ * considers a function that only prefetches to have no effect, and drops calls.
  */
 static inline __attribute__((always_inline)) void
 recent_blocks__prefetch(const RecentBlocks *table, const BlockKey *key)
@@ -99,14 +100,14 @@ recent_blocks__prefetch(const RecentBlocks *table, const BlockKey *key)
 }
 
 /*
- * The slot of a block.  *found says whether it was there; if not, the slot
- * whose record is oldest has been given up for it and has lsn 0.
+ * The entry of a block.  If there was none, *found is false, and the entry with
+ * the oldest record in the set has been replaced by one whose lsn is 0.
  */
 static inline RecentBlock *
 recent_blocks__enter(const RecentBlocks *table, const BlockKey *key, bool *found)
 {
-	RecentBlock   *set = recent_blocks__set(table, key);
-	RecentBlock   *oldest = set;
+	RecentBlock *set = recent_blocks__set(table, key);
+	RecentBlock *oldest = set;
 
 	for (int i = 0; i < RECENT_BLOCKS_WAYS; i++)
 	{

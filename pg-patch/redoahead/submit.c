@@ -1,62 +1,20 @@
 /*
  * submit.c
- *		Asking for blocks: of the daemon, or of the kernel where there is none.
+ *		Submitting blocks to be read: to the daemon, or to the kernel.
  *
  * Decides nothing about the blocks that records name (redoahead.c does), but
- * drops those that the WAL does not name when they have been asked for lately.
+ * drops those that the WAL implies if they have been submitted lately.
  */
 #include "postgres.h"
 
 #include "storage/smgr.h"
 
 #include "buffers.h"
+#include "residency.h"
 #include "submit.h"
-#include "lookahead.h"
-#include "redoahead.h"
-
-/* How many references are shown to the daemon at a time, at most. */
-#define EMITTED_PER_PUBLISH	32
-
-/* Pages of each SLRU that are remembered as emitted. */
-#define SLRU_WAYS			16
-
-Emitter		redoahead_emitter;
-
-/* SLRU pages emitted last, a direct-mapped cache for each SLRU. */
-static BlockKey recent_slru[REDOAHEAD_SLRU_COUNT * SLRU_WAYS];
-
-
-/* Forget what was asked for. */
-void
-submit__forget(void)
-{
-	memset(recent_slru, 0xff, sizeof(recent_slru));
-}
-
-/* Give a reference to the daemon.  True if it will get it. */
-bool
-submit__ref(const struct redoahead_ref *ref)
-{
-	switch (emit__put(&redoahead_emitter, ref))
-	{
-		case EMIT_OK:
-			redoahead_counters.emitted++;
-			if (redoahead_emitter.head - redoahead_emitter.published >= EMITTED_PER_PUBLISH &&
-				emit__publish(&redoahead_emitter))
-				connection__wake();
-			return true;
-		case EMIT_FULL:
-			redoahead_counters.dropped++;
-			break;
-		case EMIT_BAD_TAIL:
-			connection__drop();
-			break;
-	}
-	return false;
-}
 
 /*
- * Ask the kernel for a block, as the built-in prefetching does.  Like that, it
+ * Have the kernel read a block, as the built-in prefetching does.  Like that, it
  * fails if a file exists that can't be opened.
  */
 bool
@@ -72,77 +30,54 @@ submit__to_kernel(const BlockKey *key)
 								key->block).initiated_io;
 }
 
-/* Where a page of an SLRU is remembered, if it has been emitted lately. */
-static BlockKey *
-recent_of(const struct redoahead_ref *ref)
+/* Submit a page of an SLRU, once: it stays in the SLRU's buffers, or the page cache. */
+static void
+submit_slru_page(Prefetcher *p, const struct redoahead_ref *ref, const BlockKey *key)
 {
-	return &recent_slru[ref->rel * SLRU_WAYS + ref->block % SLRU_WAYS];
+	BlockKey   *last = &p->slru_pages[ref->rel * SLRU_PAGES + ref->block % SLRU_PAGES];
+
+	if (block_key_equal(last, key) || !submit__ref(p, ref))
+		return;
+	*last = *key;
+	p->counters.implied++;
 }
 
-static BlockKey
-key_of(const struct redoahead_ref *ref)
+/* Submit a page of a visibility or free space map, if redo will have to read it. */
+static void
+submit_map_page(Prefetcher *p, const struct redoahead_ref *ref, const BlockKey *key)
 {
-	return block_key(ref->spc, ref->db, ref->rel, ref->block, ref->fork, ref->kind);
-}
+	BufferTag	tag = buffer_tag(key);
+	bool		found;
+	RecentBlock *recent = recent_blocks__enter(&p->recent, key, &found);
+	Buffer		buffer;
 
-/* May any of these be emitted? */
-bool
-submit__is_new(const struct redoahead_ref *refs, int n)
-{
-	for (int i = 0; i < n; i++)
+	if (found && residency__will_be_resident(p, recent, ref->lsn))
+		return;
+	buffer = find_buffer(&tag);
+	/* A map page serves many blocks: if it was used more than once, it will be again. */
+	if (buffer != InvalidBuffer &&
+		(!residency__is_at_risk(p) || buffer_usage(buffer) > 1))
+		recent->lsn = ref->lsn;
+	else if (submit__ref(p, ref))
 	{
-		BlockKey		key = key_of(&refs[i]);
-
-		if (refs[i].kind != REDOAHEAD_KIND_SLRU || !block_key_equal(recent_of(&refs[i]), &key))
-			return true;
+		recent->lsn = ref->lsn;
+		p->counters.implied++;
 	}
-	return false;
 }
 
-/* Emit what the WAL does not name, unless it has been lately. */
+/* Submit what redo reads although the WAL does not name it, unless done lately. */
 void
-submit__implied(const struct redoahead_ref *refs, int n)
+submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
 		const struct redoahead_ref *ref = &refs[i];
-		BlockKey		key = key_of(ref);
-
-		if (!submit__possible())
-			return;
+		BlockKey	key = block_key(ref->spc, ref->db, ref->rel, ref->block,
+									ref->fork, ref->kind);
 
 		if (ref->kind == REDOAHEAD_KIND_SLRU)
-		{
-			BlockKey    *recent = recent_of(ref);
-
-			/* Once is enough: it stays in the SLRU's buffers, or near. */
-			if (block_key_equal(recent, &key))
-				continue;
-			if (submit__ref(ref))
-			{
-				*recent = key;
-				redoahead_counters.implied++;
-			}
-		}
+			submit_slru_page(p, ref, &key);
 		else
-		{
-			BufferTag	tag = tag_of(&key);
-			bool		found;
-			RecentBlock   *slot = recent_blocks__enter(&lookahead.recent, &key, &found);
-			Buffer		buffer;
-
-			if (found && lookahead__stays_resident(slot, ref->lsn))
-				continue;
-			buffer = look_up(&tag);
-			/* A map serves many blocks: what was used more than once will be again. */
-			if (buffer != InvalidBuffer &&
-				(!lookahead__is_unsafe() || usage_count(buffer) > 1))
-				slot->lsn = ref->lsn;
-			else if (submit__ref(ref))
-			{
-				slot->lsn = ref->lsn;
-				redoahead_counters.implied++;
-			}
-		}
+			submit_map_page(p, ref, &key);
 	}
 }

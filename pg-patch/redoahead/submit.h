@@ -1,37 +1,47 @@
 /*
  * submit.h
- *		Asking for blocks: of the daemon, or of the kernel where there is none.
+ *		Submitting blocks to be read: to the daemon, or to the kernel.
  */
 #ifndef REDOAHEAD_SUBMIT_H
 #define REDOAHEAD_SUBMIT_H
 
-#include "redoahead.h"
-#include "recent_blocks.h"
+#include "prefetcher.h"
 
-extern bool submit__ref(const struct redoahead_ref *ref);
+/* References that are put into the ring before the daemon sees them, at most. */
+#define REFS_PER_PUBLISH	32
+
 extern bool submit__to_kernel(const BlockKey *key);
-extern bool submit__is_new(const struct redoahead_ref *refs, int n);
-extern void submit__implied(const struct redoahead_ref *refs, int n);
-extern void submit__forget(void);
+extern void submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n);
 
-/* Is there a daemon that takes references? */
-static inline bool
-submit__possible(void)
+/* Let the daemon see what has been put into the ring. */
+static inline void
+submit__publish(Prefetcher *p)
 {
-	return redoahead_emitter.ring != NULL;
+	if (emit__publish(&p->connection.emitter))
+		connection__wake(&p->connection);
 }
 
-/* How far the daemon reads ahead of redo, blocks; 0 if it has not said. */
-static inline uint32
-submit__readahead_limit(void)
+/* Submit a reference to the daemon.  True if it will get it. */
+static inline bool
+submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
 {
-	return submit__possible() ?
-		__atomic_load_n(&redoahead_emitter.ring->readahead_limit, __ATOMIC_RELAXED) : 0;
+	Emitter    *e = &p->connection.emitter;
+	EmitResult	result = emit__put(e, ref);
+
+	if (result == EMIT_OK)
+	{
+		p->counters.emitted++;
+		if (e->head - e->published >= REFS_PER_PUBLISH)
+			submit__publish(p);
+	}
+	else if (result == EMIT_FULL)
+		p->counters.dropped++;
+	return result == EMIT_OK;
 }
 
-/* Ask the daemon for a block of a relation, on behalf of the record at lsn. */
+/* Submit a block of a relation to the daemon, for the record at lsn. */
 static inline bool
-submit__block(const BlockKey *key, uint64_t lsn)
+submit__block(Prefetcher *p, const BlockKey *key, XLogRecPtr lsn)
 {
 	struct redoahead_ref ref = {
 		.lsn = lsn,.spc = key->spc,.db = key->db,.rel = key->rel,
@@ -39,7 +49,7 @@ submit__block(const BlockKey *key, uint64_t lsn)
 		.kind = REDOAHEAD_KIND_RELATION
 	};
 
-	return submit__ref(&ref);
+	return submit__ref(p, &ref);
 }
 
 #endif							/* REDOAHEAD_SUBMIT_H */

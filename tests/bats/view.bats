@@ -70,7 +70,7 @@ feed_until_view() {			# EXPRESSION
 	view "state = 'off' and daemon_pid is null and connects = 1 and daemon_in_flight = 0 and daemon_io_depth = 0"
 	view "offered between 10000 and hit + skip_rep + skip_fpw + skip_init + skip_new + dropped + emitted - implied"
 	view "daemon_refs_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
-	# The server's own view tells the same, but for what came before the daemon.
+	# The server's own view has the same, but for what came before the daemon.
 	[ "$(sql "$DATA" -c 'select p.prefetch between 1 and r.emitted - r.implied + 0.05 * offered
 			and abs(p.skip_rep - r.skip_rep) <= 0.05 * offered and abs(p.hit - r.hit) <= 0.05 * offered
 			and abs(p.skip_fpw - r.skip_fpw) <= 0.05 * offered and abs(p.skip_init - r.skip_init) <= 0.05 * offered
@@ -100,11 +100,9 @@ feed_until_view() {			# EXPRESSION
 		objdump --no-show-raw-insn --disassemble="$2" "$1" | grep -cE '[[:space:]](prefetch|prfm)' || true
 	}
 	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
-	# A slot's two lines; slots, descriptor, page and its middle; and parts of pages in all.
-	[ "$(code "$library" prefetch_block)" -ge 3 ]
-	[ "$(code "$library" prefetch_replaying)" -ge 5 ]
-	[ "$(code "$library" prefetch_decoded)" -ge 1 ]
-	[ "$(code "$library" prefetch_replayed)" -ge 1 ]
+	# Both lines of a set; descriptor, page and its middle, line pointers.
+	[ "$(code "$library" prefetch_decoded)" -ge 2 ]
+	[ "$(code "$library" prefetch_replaying)" -ge 4 ]
 	[ "$(code "$PATCHED/bin/postgres" read_stream_next_buffer)" -ge 1 ]
 }
 
@@ -145,7 +143,7 @@ prefault_worker() {			# DATA
 	stop_server "$DATA"
 }
 
-@test "a daemon that stands still shows in the view" {
+@test "a stalled daemon shows in the view" {
 	FAKE=
 	start_fake "$DATA" dead
 	begin_standby
@@ -198,7 +196,7 @@ prefault_worker() {			# DATA
 	run sql "$DATA" -c "set redoahead.lokahead = 100"
 	[[ "$output" == *"reserved prefix"* ]]
 	sql "$DATA" -c 'alter system set redoahead.lookahead = 100' -c "select pg_reload_conf()"
-	wait_until "the new window" view "lookahead = 100"
+	wait_until "the new look-ahead" view "lookahead = 100"
 	stop_server "$DATA"
 }
 

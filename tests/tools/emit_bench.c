@@ -1,13 +1,13 @@
 /*
  * emit_bench.c
- *		What a block reference costs the startup process: the memory of blocks
- *		(recent_blocks.h) and the ring (emit.h), as redoahead.c uses them, in ns.
+ *		What a block reference costs the startup process: the recent-block
+ *		cache (recent_blocks.h) and the ring (emit.h), as redoahead.c uses them, in ns.
  *
  * A reader thread drains the ring as the daemon does, so the cache lines move
  * between two CPUs.  The stream is that of an update-heavy recovery: every
  * "refs per block"-th reference is to a new random block and is emitted, the
  * others repeat one of the last blocks.  Not measured here: the server's own
- * buffer table, which is asked for a block that the memory does not know.
+ * buffer table, in which blocks that the cache does not know are looked up.
  *
  * usage: emit_bench [REFERENCES [REFS-PER-BLOCK]]
  */
@@ -106,9 +106,9 @@ main(int argc, char **argv)
 		BlockKey		key = block_key(1663, 5, 16390, blocks[i % STREAM], 0, 0);
 		uint64_t	lsn = (i + 1) * 100;
 		bool		found;
-		RecentBlock   *slot = recent_blocks__enter(&recent, &key, &found);
+		RecentBlock *entry = recent_blocks__enter(&recent, &key, &found);
 
-		if (found && slot->lsn + WINDOW * 100 >= lsn)
+		if (found && entry->lsn + WINDOW * 100 >= lsn)
 			continue;
 		if (emit__put(&emitter, &(struct redoahead_ref)
 					  {
@@ -118,7 +118,7 @@ main(int argc, char **argv)
 			emitted++;
 		if (emitter.head - emitter.published >= 8 && emit__publish(&emitter))
 			abort();			/* this reader never sleeps */
-		slot->lsn = lsn;
+		entry->lsn = lsn;
 	}
 	elapsed = now_ns() - start;
 

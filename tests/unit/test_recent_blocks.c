@@ -1,10 +1,10 @@
 /*
  * test_recent_blocks.c
- *		The startup process's memory of blocks: what it forgets, and what it
- *		must not take for something else.
+ *		The recent-block cache: which blocks it drops, and which it must not
+ *		take for others.
  *
- * A block wrongly believed to be there would not be read ahead; one forgotten
- * is asked for twice.
+ * A block wrongly believed to be resident would not be read ahead; one that is
+ * dropped is submitted twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,24 +35,24 @@ random_key(void)
 	return block_key(1663, 5, 16384 + number % 3, (uint32_t) (number >> 32), 0, 0);
 }
 
-/* Enter a block as coming with a record; was it known? */
+/* Enter a block for a record; was it known? */
 static bool
 enter(RecentBlocks *table, BlockKey key, uint64_t lsn)
 {
 	bool		found;
-	RecentBlock   *slot = recent_blocks__enter(table, &key, &found);
+	RecentBlock *entry = recent_blocks__enter(table, &key, &found);
 
-	assert_true(block_key_equal(&slot->key, &key));
+	assert_true(block_key_equal(&entry->key, &key));
 	if (!found)
 	{
-		assert_int_equal(slot->lsn, 0);
-		assert_int_equal(slot->buffer, 0);
+		assert_int_equal(entry->lsn, 0);
+		assert_int_equal(entry->buffer, 0);
 	}
-	slot->lsn = lsn;
+	entry->lsn = lsn;
 	return found;
 }
 
-/* Is it there?  Looks without changing anything. */
+/* Is it there?  Changes nothing. */
 static bool
 holds(const RecentBlocks *table, const BlockKey *key)
 {
@@ -86,7 +86,7 @@ test_every_part_of_a_name_counts(void **state)
 	recent_blocks__destroy(&table);
 }
 
-/* An entry that no record stands for is as good as none. */
+/* An entry without a record is free. */
 static void
 test_an_entry_without_a_record_is_free(void **state)
 {
@@ -103,9 +103,9 @@ test_an_entry_without_a_record_is_free(void **state)
 
 #define MANY	4000
 
-/* A full set gives up the block whose record is oldest. */
+/* A full set drops the block whose record is oldest. */
 static void
-test_the_oldest_is_given_up(void **state)
+test_the_oldest_is_dropped(void **state)
 {
 	static BlockKey keys[MANY];
 	RecentBlocks	table;
@@ -128,9 +128,9 @@ test_the_oldest_is_given_up(void **state)
 	recent_blocks__destroy(&table);
 }
 
-/* Made for so many blocks, it keeps nearly all of them, near or far apart. */
+/* A table for so many blocks keeps nearly all of them, adjacent or scattered. */
 static void
-test_it_holds_what_it_was_made_for(void **state)
+test_it_holds_as_many_as_it_was_created_for(void **state)
 {
 	const uint32_t blocks = 100000;
 	RecentBlocks	table;
@@ -156,9 +156,9 @@ test_it_holds_what_it_was_made_for(void **state)
 	}
 }
 
-/* Blocks that are near to each other share a page of memory, and no set. */
+/* Adjacent blocks share a page of memory, and no set. */
 static void
-test_near_blocks_are_near(void **state)
+test_adjacent_blocks_share_a_page(void **state)
 {
 	RecentBlocks	table;
 
@@ -189,9 +189,9 @@ main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_part_of_a_name_counts),
 		cmocka_unit_test(test_an_entry_without_a_record_is_free),
-		cmocka_unit_test(test_the_oldest_is_given_up),
-		cmocka_unit_test(test_it_holds_what_it_was_made_for),
-		cmocka_unit_test(test_near_blocks_are_near),
+		cmocka_unit_test(test_the_oldest_is_dropped),
+		cmocka_unit_test(test_it_holds_as_many_as_it_was_created_for),
+		cmocka_unit_test(test_adjacent_blocks_share_a_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
