@@ -29,8 +29,6 @@
  */
 #include "postgres.h"
 
-#include <time.h>
-
 #include "access/rmgr.h"
 #include "access/xlogprefetcher.h"
 #include "access/xlogutils.h"
@@ -44,6 +42,7 @@
 #include "buffers.h"
 #include "cpu_prefetch.h"
 #include "implied.h"
+#include "monitor.h"
 #include "prefault.h"
 #include "residency.h"
 #include "settings.h"
@@ -52,11 +51,8 @@
 
 PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
-/* Records between two looks at the clock. */
+/* Records between two calls of monitor__check(). */
 #define RECORDS_PER_CHECK	16
-
-/* Time between two checks of the connection, in ms. */
-#define CHECK_INTERVAL_MS	10
 
 static Prefetcher prefetcher = {
 	.connection = {.sock = -1,.wake_fd = -1},
@@ -275,91 +271,6 @@ publish_progress(Prefetcher *p)
 	submit__publish(p);
 }
 
-/* A daemon takes references from now on. */
-static void
-start_prefetching(Prefetcher *p)
-{
-	prefetcher__forget(p);
-	prefault__start();
-	XLogPrefetchReconfigure();
-}
-
-/* A daemon has been connected. */
-static void
-log_connection(const Prefetcher *p)
-{
-	int			distance = prefetcher__distance(p);
-
-	ereport(LOG,
-			(errmsg("redoahead: connected to daemon (PID %u), looking ahead %d block references",
-					p->connection.daemon_pid, distance),
-			 distance < redoahead_lookahead ?
-			 errdetail("redoahead.lookahead is %d, for which the server's memory cgroup, or the machine, has too little memory.",
-					   redoahead_lookahead) : 0));
-}
-
-/*
- * The daemon has gone, or does not respond.  Of what was submitted and may not
- * have been read, have the kernel read the next few blocks, as the built-in
- * prefetching would have.
- */
-static void
-stop_prefetching(Prefetcher *p)
-{
-	const Lookahead *l = &p->lookahead;
-	int			room = 4 * maintenance_io_concurrency;
-
-	XLogPrefetchReconfigure();
-
-	for (uint32 i = l->replaying; i != l->head && room > 0; i++)
-	{
-		const PendingRef *ref = lookahead__ref(l, i);
-		const RecentBlock *recent = &p->recent.blocks[ref->recent];
-
-		if (ref->submitted && recent->lsn == ref->lsn)
-		{
-			(void) submit__to_kernel(&recent->key);
-			room--;
-		}
-	}
-	prefetcher__forget(p);
-}
-
-/* Check the connection, if it is time to. */
-static void
-check_connection(Prefetcher *p)
-{
-	static uint64 next_check;	/* ms */
-	struct timespec ts;
-	uint64		now;
-
-	/* A coarse clock costs a few ns. */
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	now = (uint64) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-	if (now < next_check && !connection__is_urgent(&p->connection))
-		return;
-	next_check = now + CHECK_INTERVAL_MS;
-
-	switch (connection__poll(&p->connection, now))
-	{
-		case CONNECTION_EVENT_NONE:
-			break;
-		case CONNECTION_EVENT_CONNECTED:
-			prefetcher__limit_memory(p);
-			log_connection(p);
-			start_prefetching(p);
-			break;
-		case CONNECTION_EVENT_RESPONDING:
-			start_prefetching(p);
-			break;
-		case CONNECTION_EVENT_STALLED:
-		case CONNECTION_EVENT_LOST:
-			stop_prefetching(p);
-			break;
-	}
-	stats__publish(p);
-}
-
 /*
  * A record is about to be replayed.  Redo will look up its blocks: give it the
  * buffers in which it found them last.
@@ -396,7 +307,7 @@ prefetch_replaying(DecodedXLogRecord *record)
 	l->replaying = i;
 
 	if (records++ % RECORDS_PER_CHECK == 0)
-		check_connection(p);
+		monitor__check(p);
 }
 
 /* A record has been replayed: note which buffers its blocks are in. */
