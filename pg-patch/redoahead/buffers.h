@@ -2,21 +2,32 @@
  * buffers.h
  *		Which block is in which shared buffer.
  *
- * Looks at the buffer manager's tables and changes nothing.
+ * Reads the buffer manager's tables and changes nothing.
  */
 #ifndef REDOAHEAD_BUFFERS_H
 #define REDOAHEAD_BUFFERS_H
 
 #include "postgres.h"
 
+#include "access/xlogreader.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 
-#include "seen.h"
+#include "common/redoahead_abi.h"
+#include "recent_blocks.h"
 
-/* The tag that the buffer manager knows the block by. */
+/* The key of a block that a record references. */
+static inline BlockKey
+key_of_block(const DecodedBkpBlock *block)
+{
+	return block_key(block->rlocator.spcOid, block->rlocator.dbOid,
+					 block->rlocator.relNumber, block->blkno,
+					 block->forknum, REDOAHEAD_KIND_RELATION);
+}
+
+/* The tag by which the buffer manager knows a block. */
 static inline BufferTag
-tag_of(const SeenKey *key)
+buffer_tag(const BlockKey *key)
 {
 	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
 	.relNumber = key->rel};
@@ -28,25 +39,25 @@ tag_of(const SeenKey *key)
 }
 
 /*
- * Does the buffer hold the block?  Looks without a lock, so the answer is a
+ * Does the buffer hold the block?  Reads without a lock, so the answer is a
  * hint, which is all that redo takes it for.
  */
 static inline bool
-still_in(Buffer buffer, const BufferTag *tag)
+buffer_holds(Buffer buffer, const BufferTag *tag)
 {
 	return BufferTagsEqual(&GetBufferDescriptor(buffer - 1)->tag, tag);
 }
 
-/* How often the buffer has been used since the clock came by, up to a limit; a hint, too. */
+/* The buffer's usage count; a hint, too. */
 static inline uint32
-usage_count(Buffer buffer)
+buffer_usage(Buffer buffer)
 {
 	return BUF_STATE_GET_USAGECOUNT(pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state));
 }
 
 /* Look the block up in the buffer table.  InvalidBuffer if it isn't there. */
 static inline Buffer
-look_up(BufferTag *tag)
+find_buffer(BufferTag *tag)
 {
 	uint32		hash = BufTableHashCode(tag);
 	LWLock	   *lock = BufMappingPartitionLock(hash);

@@ -4,9 +4,10 @@
  *
  * One call per reference: no system call, no lock, no allocation, no wait.  A
  * full ring drops the reference and counts it.  The daemon writes to the same
- * memory and isn't trusted: what the producer needs to know about its own
- * position it keeps in private memory, and a tail that cannot be is reported
- * as EMIT_BAD_TAIL.  Knows nothing of PostgreSQL.
+ * memory and isn't trusted: the producer keeps its own position in private
+ * memory, and an impossible tail closes the emitter for good.  A closed emitter,
+ * which a zeroed one is, too, accepts nothing; so callers need not know whether
+ * a daemon is connected.  Knows nothing of PostgreSQL.
  */
 #ifndef REDOAHEAD_EMIT_H
 #define REDOAHEAD_EMIT_H
@@ -19,29 +20,41 @@ typedef enum EmitResult
 {
 	EMIT_OK,					/* the daemon will get it */
 	EMIT_FULL,					/* dropped and counted */
-	EMIT_BAD_TAIL,				/* the daemon lies; stop using the ring */
+	EMIT_CLOSED,				/* there is no ring, or the daemon has spoiled it */
 } EmitResult;
 
 /* The producer's private state. */
 typedef struct Emitter
 {
-	struct redoahead_ring *ring;	/* shared memory, NULL when detached */
+	struct redoahead_ring *ring;	/* shared memory, NULL without a daemon */
 	struct redoahead_ref *refs; /* its slots */
 	uint64_t	head;			/* references emitted */
-	uint64_t	tail;			/* the daemon's tail when last looked at */
+	uint64_t	tail;			/* the daemon's tail when last read */
 	uint64_t	published;		/* head as the daemon sees it */
 	uint64_t	dropped;		/* references dropped: full ring */
-	uint32_t	capacity;		/* slots, a power of two */
+	uint32_t	capacity;		/* slots, a power of two; 0 if closed */
 } Emitter;
 
-/* Look at the daemon's tail.  Returns false if it is impossible. */
+static inline bool
+emit__is_open(const Emitter *e)
+{
+	return e->capacity != 0;
+}
+
+/* Read the daemon's tail.  Returns false if the emitter is closed. */
 static inline bool
 emit__refresh_tail(Emitter *e)
 {
-	uint64_t	tail = __atomic_load_n(&e->ring->tail, __ATOMIC_ACQUIRE);
+	uint64_t	tail;
 
-	if (tail < e->tail || tail > e->published)
+	if (!emit__is_open(e))
 		return false;
+	tail = __atomic_load_n(&e->ring->tail, __ATOMIC_ACQUIRE);
+	if (tail < e->tail || tail > e->published)
+	{
+		e->capacity = 0;
+		return false;
+	}
 	e->tail = tail;
 	return true;
 }
@@ -53,7 +66,7 @@ emit__put(Emitter *e, const struct redoahead_ref *ref)
 	if (e->head - e->tail >= e->capacity)
 	{
 		if (!emit__refresh_tail(e))
-			return EMIT_BAD_TAIL;
+			return EMIT_CLOSED;
 		if (e->head - e->tail >= e->capacity)
 		{
 			e->dropped++;
@@ -68,10 +81,9 @@ emit__put(Emitter *e, const struct redoahead_ref *ref)
 }
 
 /*
- * Show the daemon what has been put, to be called after each record or so:
- * each call that finds something makes a cache line move to the daemon's CPU
- * and back.  True if the daemon sleeps; then the caller must write to the
- * eventfd.
+ * Show the daemon what has been put.  Call it after each record or so: each call
+ * that publishes something moves a cache line to the daemon's CPU and back.
+ * Returns true if the daemon sleeps; then the caller must write to the eventfd.
  */
 static inline bool
 emit__publish(Emitter *e)
@@ -81,7 +93,7 @@ emit__publish(Emitter *e)
 	e->published = e->head;
 	__atomic_store_n(&e->ring->head, e->head, __ATOMIC_RELEASE);
 
-	/* Pairs with the daemon's: set sleeping, fence, look at head. */
+	/* Pairs with the daemon's: set sleeping, fence, read head. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&e->ring->sleeping, __ATOMIC_RELAXED) != 0;
 }

@@ -3,10 +3,9 @@
  *		Counts of the full-page images that the server writes, and the function
  *		behind the view pg_stat_redoahead_images.
  *
- * Each process adds to counters in shared memory what it has put into WAL, by
- * compression method.  They start anew with the server.  Compressing images is
- * not done here but in the patched server, and images that are replayed are not
- * counted.
+ * Each process counts what it writes to WAL, by compression method, in shared
+ * memory.  The counters are reset when the server starts.  Images that are
+ * replayed are not counted.  The patched server compresses images, not this file.
  */
 #include "postgres.h"
 
@@ -19,9 +18,9 @@
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 
-#include "redoahead.h"
+#include "stats.h"
 
-/* The bits of bimg_info that tell the method, as an index. */
+/* The bits of bimg_info that hold the method, as an index. */
 #define METHOD_INDEX(bimg_info) ((bimg_info) >> 2)
 #define METHOD_INFO(index)		((index) << 2)
 #define NMETHODS				(METHOD_INDEX(UINT8_MAX) + 1)
@@ -57,7 +56,7 @@ images__shmem_size(void)
 	return MAXALIGN(NMETHODS * sizeof(ImageCounters));
 }
 
-/* Find or make the counters, and begin to count.  Caller holds the lock. */
+/* Find or create the counters, and start counting.  The caller holds the lock. */
 void
 images__shmem_init(void)
 {
@@ -73,7 +72,7 @@ images__shmem_init(void)
 	xlog_image_hook = count_image;
 }
 
-/* The rows of pg_stat_redoahead_images: the methods that there were images of. */
+/* The rows of pg_stat_redoahead_images: one for each method with images. */
 Datum
 pg_stat_redoahead_images(PG_FUNCTION_ARGS)
 {

@@ -1,203 +1,117 @@
 /*
  * lookahead.h
- *		The references between decoding and replay.
+ *		The queue of block references between decoding and replay.
  *
- * A queue of them, oldest first, and the memory of blocks (seen.h) that they
- * lead to.  Redo comes to the references in the order in which they were
- * decoded, so the queue tells which one it is at, and which are next.
- *
- * What a reference finds out about its block when it is decoded must still
- * hold when redo comes to it.  With a look-ahead in which redo loads more than a
- * part of shared_buffers, blocks leave them in between; then a reference is marked doubtful,
- * and looked at again shortly before redo comes to it.
- *
- * All in the startup process.
+ * Redo comes to the references in the order in which they were decoded, so
+ * positions in the queue tell which reference redo is at and which are next.
+ * Positions wrap around.  Nothing here allocates; the owner provides the array.
  */
 #ifndef REDOAHEAD_LOOKAHEAD_H
 #define REDOAHEAD_LOOKAHEAD_H
 
 #include "postgres.h"
 
-#include "access/xlogreader.h"
-#include "miscadmin.h"
+#include "access/xlogdefs.h"
 #include "storage/buf.h"
-#include "storage/off.h"
-
-#include "redoahead.h"
-#include "seen.h"
 
 /* A reference between decoding and replay. */
 typedef struct PendingRef
 {
 	XLogRecPtr	lsn;			/* start of its record */
-	uint32		slot;			/* index into the memory's slots */
-	Buffer		buffer;			/* where it was when decoded; then, what redo was told */
-	OffsetNumber tuple;			/* which one redo will change, or remove (warm.h) */
-	bool		moves;			/* and what lies below that moves */
+	uint32		recent;			/* index of its block in the recent-block cache */
+	Buffer		buffer;			/* where the block was when decoded; then, redo's hint */
 	uint8		block_id;		/* which block reference of the record */
-	bool		emitted;		/* the daemon was asked to read it */
-	bool		doubtful;		/* not emitted, and its block may leave shared buffers */
+	bool		submitted;		/* the daemon was given the block to read */
+	bool		may_be_evicted; /* not submitted, and the block may be evicted before replay */
 } PendingRef;
 
 typedef struct Lookahead
 {
-	SeenTable	seen;			/* memory of blocks; empty until attached */
-	PendingRef *pending;		/* circular, mask + 1 entries; NULL until attached */
-	bool		brief;			/* that is the short queue */
-	uint64		share;			/* bytes for decoded records, and again for references */
-	int			window;			/* references to look ahead; 0 while they are not offered */
-	uint64		quiet_since;	/* references offered until the last block to read */
+	PendingRef *refs;			/* circular, mask + 1 entries; NULL until allocated */
 	uint32		mask;			/* of positions in the queue */
 	uint32		head;			/* where the next reference goes */
-	uint32		tail;			/* oldest one not replayed */
+	uint32		tail;			/* oldest reference not replayed */
 	uint32		replaying;		/* end of those of the record in replay */
-	uint32		doubtful;		/* how many are marked so and not settled, at most */
-	uint32		settled;		/* end of those that need not be looked at again */
+	uint32		unchecked;		/* references with may_be_evicted not checked, at most */
+	uint32		checked;		/* end of those that need no check any more */
 	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
 	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
-	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
-
-	/* Estimates of what redo does to shared buffers until it is at decode_lsn. */
-	uint32		near;			/* references from tail on, of whose blocks few leave before */
-	uint64		reach;			/* bytes of WAL for which a block that it has used stays */
 } Lookahead;
 
-extern Lookahead lookahead;
-
-extern void lookahead__forget(void);
-extern void lookahead__look_at_memory(void);
-extern int	lookahead__window(void);
-extern int	lookahead__window_now(void);
-extern size_t lookahead__decode_buffer_size(void);
-extern bool lookahead__fit(int window);
-extern void lookahead__choose_queue(void);
-extern void lookahead__estimate(void);
-extern bool lookahead__stays(SeenSlot *slot);
-
-/* Does a record that has not been replayed yet bring the slot's block in? */
-static inline bool
-lookahead__comes(const SeenSlot *slot)
+static inline PendingRef *
+lookahead__ref(const Lookahead *l, uint32 position)
 {
-	return slot->lsn >= lookahead.replay_lsn && slot->lsn > lookahead.forgotten_lsn;
+	return &l->refs[position & l->mask];
 }
 
-/* And will the block still be there for the record at lsn? */
-static inline bool
-lookahead__comes_and_stays(const SeenSlot *slot, XLogRecPtr lsn)
+/* References between decoding and replay. */
+static inline uint32
+lookahead__length(const Lookahead *l)
 {
-	return lookahead__comes(slot) && lsn - slot->lsn <= lookahead.reach;
+	return l->head - l->tail;
 }
 
-/*
- * How many blocks may be loaded into so many shared buffers before one leaves that has
- * been used.  The clock must have gone round.  Each of its steps takes a buffer, or lowers
- * a usage count, which all that are taken have had: so no more than half of the buffers
- * are taken in a round, and fewer where some are used often.
- */
-static inline uint64
-lookahead__loads_kept(int buffers)
-{
-	return buffers / 4;
-}
-
-/*
- * Judge how far ahead is near, and how long a block stays that redo has used, when
- * redo will load so many blocks for so many references in so many bytes of WAL.  Asking
- * for a block again must be early enough to be among those that the daemon reads now.
- */
+/* Remove all references. */
 static inline void
-lookahead__judge(uint64 refs, uint64 loads, uint64 bytes, uint64 kept, uint32 daemon_window)
+lookahead__clear(Lookahead *l)
 {
-	uint64		near = daemon_window > 0 && daemon_window < kept ? daemon_window : kept;
-
-	if (loads <= kept)
-		return;
-	lookahead.near = refs * near / loads;
-	lookahead.reach = bytes / loads * kept;
+	l->head = l->tail = l->replaying = l->checked = 0;
+	l->unchecked = 0;
 }
 
-/* May a block that is in shared buffers now have left when redo comes to it? */
-static inline bool
-lookahead__is_long(void)
-{
-	return lookahead.near < lookahead.head - lookahead.tail;
-}
-
-/* A block has to be read, so look ahead as far as is allowed. */
+/* Append a reference. */
 static inline void
-lookahead__needs_read(void)
-{
-	lookahead.quiet_since = redoahead_counters.offered;
-}
-
-/* Note a reference that redo will come to. */
-static inline void
-lookahead__enqueue(const PendingRef *ref)
+lookahead__append(Lookahead *l, const PendingRef *ref)
 {
 	/*
-	 * When the window changes, the look-ahead starts anew on top of what is
-	 * decoded already, so it may get longer than the window for a while.
-	 * Losing the oldest hints is all that happens.
+	 * After a change of the distance, decoding restarts on top of what is decoded
+	 * already, so the queue may be full for a while.  Losing the oldest hints is
+	 * all that happens.
 	 */
-	if (lookahead.head - lookahead.tail > lookahead.mask &&
-		lookahead.replaying == lookahead.tail++)
-		lookahead.replaying = lookahead.tail;
+	if (lookahead__length(l) > l->mask && l->replaying == l->tail++)
+		l->replaying = l->tail;
 
-	if (ref->doubtful && lookahead.doubtful++ == 0)
-		lookahead.settled = lookahead.head;
-	lookahead.pending[lookahead.head++ & lookahead.mask] = *ref;
+	if (ref->may_be_evicted && l->unchecked++ == 0)
+		l->checked = l->head;
+	*lookahead__ref(l, l->head++) = *ref;
 }
 
 /*
- * The next reference that redo will come to soon and whose block may have left
- * shared buffers.  NULL if there is none.
+ * The next reference whose block may have been evicted, among the "distance"
+ * that redo comes to next.  NULL if there is none.  Returns each only once.
  */
 static inline PendingRef *
-lookahead__next_doubtful(void)
+lookahead__next_unchecked(Lookahead *l, uint32 distance)
 {
-	if (likely(lookahead.doubtful == 0))
+	if (likely(l->unchecked == 0))
 		return NULL;
 
-	/* Positions wrap around. */
-	if ((int32) (lookahead.settled - lookahead.tail) < 0)
-		lookahead.settled = lookahead.tail;
+	if ((int32) (l->checked - l->tail) < 0)
+		l->checked = l->tail;
 
-	while (lookahead.settled != lookahead.head &&
-		   lookahead.settled - lookahead.tail < lookahead.near)
+	while (l->checked != l->head && l->checked - l->tail < distance)
 	{
-		PendingRef *ref = &lookahead.pending[lookahead.settled++ & lookahead.mask];
+		PendingRef *ref = lookahead__ref(l, l->checked++);
 
-		if (unlikely(ref->doubtful))
+		if (unlikely(ref->may_be_evicted))
 		{
-			lookahead.doubtful--;
+			l->unchecked--;
 			return ref;
 		}
 	}
-	/* Those that the queue has lost are not counted any more. */
-	if (lookahead.settled == lookahead.head)
-		lookahead.doubtful = 0;
+	/* Those that a full queue has lost don't count any more. */
+	if (l->checked == l->head)
+		l->unchecked = 0;
 	return NULL;
 }
 
-/* Go on with another queue of mask + 1 entries, into which all references fit. */
+/* Redo has come to the record at "lsn": remove the references before it. */
 static inline void
-lookahead__move_to(PendingRef *queue, uint32 mask)
+lookahead__advance(Lookahead *l, XLogRecPtr lsn)
 {
-	for (uint32 i = lookahead.tail; i != lookahead.head; i++)
-		queue[i & mask] = lookahead.pending[i & lookahead.mask];
-	lookahead.pending = queue;
-	lookahead.mask = mask;
-}
-
-/* Does the slot still stand for the block that the record refers to? */
-static inline bool
-lookahead__slot_is_for(const SeenSlot *slot, const DecodedBkpBlock *block)
-{
-	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
-								block->rlocator.relNumber, block->blkno,
-								block->forknum, REDOAHEAD_KIND_RELATION);
-
-	return slot->lsn != 0 && seen__same(&slot->key, &key);
+	l->replay_lsn = lsn;
+	while (l->tail != l->head && lookahead__ref(l, l->tail)->lsn < lsn)
+		l->tail++;
 }
 
 #endif							/* REDOAHEAD_LOOKAHEAD_H */

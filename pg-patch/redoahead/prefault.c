@@ -1,18 +1,18 @@
 /*
  * prefault.c
- *		Taking the first touches of shared buffers out of redo's way.
+ *		Allocates the memory of shared buffers ahead of redo.
  *
- * A freshly started server's shared buffers have no memory behind them.  The
- * startup process pays for each of their pages with a page fault, in which the
- * kernel finds and clears a page; at the speed of a prefetched recovery that
- * is a quarter of its time.  Buffers are handed out in the order of their
- * numbers as long as there are free ones, so the next ones are known:
+ * A freshly started server's shared buffers have no memory yet.  The startup
+ * process pays for each of their pages with a page fault, in which the kernel
+ * allocates and clears a page; at the speed of a prefetched recovery that is a
+ * quarter of its time.  Buffers are used in the order of their numbers as long as
+ * there are free ones, so the next ones are known:
  *
- * - a background worker lets the kernel allocate them, a bounded way ahead;
+ * - a background worker has the kernel allocate them, a bounded way ahead;
  * - the startup process maps the next few in one system call.
  *
- * The worker goes only so far ahead of redo as redoahead.prefault says, rests
- * while little memory is available, and exits when recovery ends.
+ * The worker runs at most redoahead.prefault ahead of redo, pauses while little
+ * memory is available, and exits when recovery ends.
  */
 #include "postgres.h"
 
@@ -33,7 +33,8 @@
 #include "utils/wait_event.h"
 
 #include "common/available.h"
-#include "redoahead.h"
+#include "prefault.h"
+#include "settings.h"
 
 /* Linux 5.14 */
 #ifndef MADV_POPULATE_READ
@@ -49,11 +50,10 @@
 /* The startup process maps the next chunk this many buffers before its end. */
 #define MARGIN_BUFFERS	(CHUNK_BUFFERS / 4)
 
-/* The worker rests while less memory than this is available, bytes. */
+/* The worker pauses while less memory than this is available, bytes. */
 #define MIN_AVAILABLE	(512 * 1024 * 1024)
 
-int			redoahead_prefault; /* MB to allocate ahead; 0: don't */
-int			prefault_frontier = INT_MAX;	/* see prefault__used() */
+int			prefault_frontier = INT_MAX;
 
 typedef struct PrefaultShared
 {
@@ -66,7 +66,7 @@ static int	mapped;				/* buffers that this process has mapped */
 
 PGDLLEXPORT void redoahead_prefault_main(Datum arg);
 
-/* Shared memory that prefault__shmem_init() will take, bytes. */
+/* Shared memory that prefault__shmem_init() takes, bytes. */
 Size
 prefault__shmem_size(void)
 {
@@ -87,8 +87,8 @@ prefault__shmem_init(void)
 }
 
 /*
- * Let the kernel put memory behind buffers [from, to) and map it.  False if it
- * won't.
+ * Have the kernel allocate and map the memory of buffers [from, to).  Returns
+ * false if it can't.
  *
  * MADV_POPULATE_WRITE goes page by page.  MADV_POPULATE_READ maps all pages
  * around that exist, 64 kB at a time, and in a shared mapping they are
@@ -109,9 +109,9 @@ populate(int from, int to, int how)
 }
 
 /*
- * The startup process begins to use buffers in order.  To be called when a
- * daemon is attached, and harmless when called again.  If there is no free
- * worker slot, the startup process does it all, at some more cost.
+ * Start.  To be called in the startup process when a daemon is connected, and
+ * harmless when called again.  If there is no free worker slot, the startup
+ * process does it all, at some more cost.
  */
 void
 prefault__start(void)
@@ -126,7 +126,7 @@ prefault__start(void)
 		.bgw_function_name = "redoahead_prefault_main",
 	};
 
-	/* Huge pages need nothing of this. */
+	/* With huge pages there is nothing to gain. */
 	if (mapped > 0 || redoahead_prefault == 0 || !shared ||
 		huge_pages_status == HUGE_PAGES_ON)
 		return;
@@ -158,7 +158,7 @@ prefault__advance(int buffer)
 	prefault_frontier = mapped - MARGIN_BUFFERS;
 	pg_atomic_write_u32(&shared->wanted, Min(mapped + lead, NBuffers));
 
-	/* The worker may exit any time; its latch stays where it is. */
+	/* The worker may exit at any time; its latch stays valid. */
 	latch = *(Latch *volatile *) &shared->latch;
 	if (latch)
 		SetLatch(latch);

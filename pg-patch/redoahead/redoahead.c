@@ -3,35 +3,29 @@
  *		Recovery prefetch by the redoahead daemon: the server's side.
  *
  * The startup process offers each block reference that it decodes from the
- * WAL, well before redo needs it.  Those that redo will have to read are
- * emitted into a ring in shared memory, and the daemon brings the blocks into
- * the page cache.  Where no daemon takes them, the server's own prefetching
- * works as if this library weren't there.
+ * WAL, well before redo needs it.  Those that redo will have to read are put
+ * into a ring in shared memory, and the daemon reads the blocks into the page
+ * cache.  Without a daemon, the server's own prefetching works as if this
+ * library weren't loaded.
  *
- * A reference takes this way:
+ * A reference is handled like this:
  *
- * 1. the memory of blocks (seen.h) knows that redo will have the block,
- *    because an earlier record brings it in: nothing to do;
- * 2. the record carries a full-page image or initializes the page: remember;
- * 3. the block is in shared buffers: remember where;
- * 4. otherwise emit it, and remember that.
+ * 1. if the recent-block cache knows that an earlier record brings the block
+ *    in, there is nothing to do;
+ * 2. if the record has a full-page image or initializes the page, note that;
+ * 3. if the block is in shared buffers, note where;
+ * 4. otherwise submit it to the daemon, and note that.
  *
- * In cases 1 and 3 the block may leave shared buffers before redo comes to it,
- * if much is loaded meanwhile.  Then it is looked for again shortly before, and
- * emitted late.
+ * In cases 1 and 3 the block may be evicted from shared buffers before redo
+ * comes to it.  If that is possible, it is checked again shortly before, and
+ * submitted then (residency.h).
  *
- * The slot in that memory is sent for into the CPU's cache before it is looked at,
- * so a reference goes this way a few others later than it is offered, unless redo
- * is near.
- *
- * Redo then comes to the same references in the same order.  A queue of them
- * leads back to the slots of the memory, through which redo is told in which
- * buffer it will find a block that it has used before, and through which we
- * learn what buffer it used.
+ * Redo comes to the same references in the same order.  A queue of them
+ * (lookahead.h) leads back to the recent-block cache: it gives redo the buffers
+ * that it has used before, and learns which ones it used.
  *
  * All of this runs in the startup process.  It raises an error only where the
- * built-in prefetching would: when a relation's file exists but can't be
- * opened.
+ * built-in prefetching would: if a relation's file exists but can't be opened.
  */
 #include "postgres.h"
 
@@ -42,441 +36,356 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
 
 #include "buffers.h"
-#include "emission.h"
+#include "cpu_prefetch.h"
 #include "implied.h"
-#include "lookahead.h"
-#include "redoahead.h"
-#include "warm.h"
+#include "monitor.h"
+#include "prefault.h"
+#include "residency.h"
+#include "settings.h"
+#include "stats.h"
+#include "submit.h"
 
 PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
-/* How many records go by between two looks at the daemon. */
-#define RECORDS_PER_POLL	16
+/* Records between two calls of monitor__check(). */
+#define RECORDS_PER_CHECK	16
 
-/*
- * How many references are put off until the memory's slots for them are in the
- * CPU's cache, and how many must be between them and redo for that.
- */
-#define DEFERRED_REFS		4
-#define LEAST_LEAD			64
+static Prefetcher prefetcher = {
+	.connection = {.sock = -1,.wake_fd = -1},
+	.residency = {.safe_refs = PG_UINT32_MAX,.safe_bytes = PG_UINT64_MAX},
+};
 
-/* A reference that has not been considered yet. */
-typedef struct DeferredRef
-{
-	DecodedXLogRecord *record;
-	uint8		block_id;
-	bool		filtered;
-} DeferredRef;
-
-RedoaheadCounters redoahead_counters;
-
-static uint32 records_until_poll = 1;
-
-/* A circular queue of those that were put off; positions wrap around. */
-static DeferredRef deferred[DEFERRED_REFS];
-static uint32 deferred_head;
-static uint32 deferred_tail;
-
-/* And one of what became of those before them, and has not been told yet. */
-static XLogPrefetchSinkResult results[2 * DEFERRED_REFS];
-static uint32 results_head;
-static uint32 results_tail;
+static shmem_request_hook_type prev_shmem_request_hook;
+static shmem_startup_hook_type prev_shmem_startup_hook;
 
 
-/* Forget what was asked for, and all references under way. */
-static void
-forget(void)
-{
-	lookahead__forget();
-	emission__forget();
-}
+/* ---------- decoding ---------- */
 
-
-/* ---------- the sink ---------- */
-
-/* Why redo won't read a block. */
+/* Count a reference that redo won't read a block for, and return why. */
 static XLogPrefetchSinkResult
-not_read(const DecodedBkpBlock *block)
+skip(Prefetcher *p, const DecodedBkpBlock *block)
 {
-	redoahead_counters.skip_other++;
 	if (block->has_image)
+	{
+		p->counters.skip_fpw++;
 		return XLOG_PREFETCH_SINK_IMAGE;
-	return block->flags & BKPBLOCK_WILL_INIT ? XLOG_PREFETCH_SINK_INIT : XLOG_PREFETCH_SINK_NEW;
+	}
+	if (block->flags & BKPBLOCK_WILL_INIT)
+	{
+		p->counters.skip_init++;
+		return XLOG_PREFETCH_SINK_INIT;
+	}
+	p->counters.skip_new++;
+	return XLOG_PREFETCH_SINK_NEW;
 }
 
-/* Decide what becomes of a block reference. */
-static XLogPrefetchSinkResult
-consider(DecodedXLogRecord *record, int block_id, bool filtered)
+/* Without an image, such a record only tells backup tools about the block. */
+static bool
+reads_no_block(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
 {
+	return record->header.xl_rmid == RM_XLOG_ID && !block->has_image &&
+		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT;
+}
+
+/* Find the block in shared buffers.  InvalidBuffer if it isn't there. */
+static inline Buffer
+find_recent_buffer(const RecentBlock *recent)
+{
+	BufferTag	tag = buffer_tag(&recent->key);
+
+	/* As long as there are free buffers, none has been taken from a block. */
+	if (recent->buffer != InvalidBuffer &&
+		(have_free_buffer() || buffer_holds(recent->buffer, &tag)))
+		return recent->buffer;
+	return find_buffer(&tag);
+}
+
+static bool
+prefetch_configure(uint32 *max_distance, size_t *decode_buffer_size)
+{
+	Prefetcher *p = &prefetcher;
+	int			distance = prefetcher__distance(p);
+
+	p->distance = 0;
+	/* With direct I/O, the page cache is the wrong place. */
+	if (!connection__is_ready(&p->connection) ||
+		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
+		!prefetcher__allocate(p, distance))
+		return false;
+
+	p->distance = distance;
+	*max_distance = distance;
+	*decode_buffer_size = prefetcher__decode_buffer_size(p);
+	return true;
+}
+
+/* A record has been decoded.  Its references are offered next. */
+static void
+prefetch_decoded(const DecodedXLogRecord *record)
+{
+	Prefetcher *p = &prefetcher;
+	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
+	int			n;
+
+	/* Access to the cache is random; let the misses of a record overlap. */
+	for (int i = 0; i <= record->max_block_id; i++)
+		if (record->blocks[i].in_use)
+		{
+			BlockKey	key = key_of_block(&record->blocks[i]);
+
+			recent_blocks__prefetch(&p->recent, &key);
+		}
+
+	p->lookahead.decode_lsn = record->lsn;
+	residency__estimate(p);
+	n = implied__of_record(record, refs);
+	if (unlikely(n > 0) && connection__is_ready(&p->connection))
+		submit__implied(p, refs, n);
+}
+
+/* Decide what to do about a block reference. */
+static XLogPrefetchSinkResult
+prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
+{
+	Prefetcher *p = &prefetcher;
 	DecodedBkpBlock *block = &record->blocks[block_id];
-	SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
-								block->rlocator.relNumber, block->blkno,
-								block->forknum, REDOAHEAD_KIND_RELATION);
+	BlockKey	key = key_of_block(block);
 	XLogPrefetchSinkResult result;
-	SeenSlot   *slot;
-	PendingRef	ref;
-	bool		attached = attach__state() == REDOAHEAD_CONNECTED;
+	RecentBlock *recent;
 	bool		found;
-	bool		doubtful = false;
+	bool		may_be_evicted = false;
 
-	redoahead_counters.offered++;
+	/* The first references after configure() come without decoded(). */
+	p->lookahead.decode_lsn = record->lsn;
+	p->counters.offered++;
 
-	/* Without an image, this record only tells backup tools of the block. */
-	if (record->header.xl_rmid == RM_XLOG_ID && !block->has_image &&
-		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT)
-		return not_read(block);
+	if (reads_no_block(record, block))
+		return skip(p, block);
 
-	if (!filtered && attached)
+	if (!filtered && connection__is_ready(&p->connection))
 	{
 		struct redoahead_ref refs[IMPLIED_MAX_PER_BLOCK];
 		int			n = implied__of_block(record, block_id, refs);
 
-		if (n > 0)
-			emission__implied(refs, n);
+		submit__implied(p, refs, n);
 	}
 
-	slot = seen__enter(&lookahead.seen, &key, &found);
+	recent = recent_blocks__enter(&p->recent, &key, &found);
 
-	if (found && lookahead__comes_and_stays(slot, record->lsn))
+	if (found && residency__will_be_resident(p, recent, record->lsn))
 	{
 		/* An earlier record, not replayed yet, brings it in. */
-		block->prefetch_buffer = slot->buffer;
-		redoahead_counters.skip_rep++;
+		block->prefetch_buffer = recent->buffer;
+		p->counters.skip_rep++;
 		result = XLOG_PREFETCH_SINK_REPEAT;
 	}
 	else if (block->apply_image || (block->flags & BKPBLOCK_WILL_INIT))
 	{
 		/* This record does, without reading. */
-		slot->lsn = record->lsn;
-		result = not_read(block);
+		recent->lsn = record->lsn;
+		result = skip(p, block);
 	}
 	else if (filtered)
-		return not_read(block);
-	else if (found && lookahead__comes(slot))
+		return skip(p, block);
+	else if (found && residency__will_be_loaded(p, recent))
 	{
-		/* The same, but by then it may have left again. */
-		redoahead_counters.skip_rep++;
+		/* An earlier record does, but it may be evicted until then. */
+		recent->lsn = record->lsn;
+		may_be_evicted = true;
+		p->counters.skip_rep++;
 		result = XLOG_PREFETCH_SINK_REPEAT;
-		slot->lsn = record->lsn;
-		doubtful = true;
 	}
 	else
 	{
-		BufferTag	tag = tag_of(&key);
-
-		/* As long as buffers are free, none has been taken from a block. */
-		if (!found || slot->buffer == InvalidBuffer ||
-			(!have_free_buffer() && !still_in(slot->buffer, &tag)))
-			slot->buffer = look_up(&tag);
-
-		block->prefetch_buffer = slot->buffer;
-		if (slot->buffer != InvalidBuffer)
+		recent->buffer = block->prefetch_buffer = find_recent_buffer(recent);
+		if (recent->buffer != InvalidBuffer)
 		{
-			redoahead_counters.hit++;
+			may_be_evicted = residency__is_at_risk(p);
+			p->counters.hit++;
 			result = XLOG_PREFETCH_SINK_HIT;
-			doubtful = lookahead__is_long();
 		}
+		else if (submit__block(p, &key, record->lsn))
+			result = XLOG_PREFETCH_SINK_IO;
 		else
-		{
-			lookahead__needs_read();
-			if (attached && emission__ask(&key, record->lsn))
-				result = XLOG_PREFETCH_SINK_IO;
-			else
-				return emission__as_stock(&key) ? XLOG_PREFETCH_SINK_IO : XLOG_PREFETCH_SINK_NEW;
-		}
-		slot->lsn = record->lsn;
+			return submit__to_kernel(&key) ? XLOG_PREFETCH_SINK_IO : XLOG_PREFETCH_SINK_NEW;
+		recent->lsn = record->lsn;
 	}
 
-	ref = (PendingRef)
+	lookahead__append(&p->lookahead, &(PendingRef)
 	{
-		.lsn = record->lsn,.slot = slot - lookahead.seen.slots,
-		.buffer = slot->buffer,.block_id = block_id,
-		.emitted = result == XLOG_PREFETCH_SINK_IO,.doubtful = doubtful
-	};
-	warm__find_tuple(record, &ref);
-	lookahead__enqueue(&ref);
+		.lsn = record->lsn,
+			.recent = recent - p->recent.blocks,
+			.buffer = recent->buffer,
+			.block_id = block_id,
+			.submitted = result == XLOG_PREFETCH_SINK_IO,
+			.may_be_evicted = may_be_evicted,
+	});
 	return result;
 }
 
-/* The same for the oldest one that was put off. */
+
+/* ---------- replay ---------- */
+
+/* Submit the blocks that redo comes to soon and that have been evicted. */
 static void
-consider_next(void)
-{
-	const DeferredRef *ref = &deferred[deferred_tail++ % DEFERRED_REFS];
-
-	results[results_head++ % lengthof(results)] =
-		consider(ref->record, ref->block_id, ref->filtered);
-}
-
-/* And for all of them. */
-static void
-consider_deferred(void)
-{
-	while (deferred_tail != deferred_head)
-		consider_next();
-}
-
-static bool
-sink_configure(uint32 *max_distance, size_t *decode_buffer_size)
-{
-	/* The memory of blocks may become another one. */
-	consider_deferred();
-	lookahead.window = 0;
-
-	/* With direct I/O, the page cache is the wrong place. */
-	if (attach__state() != REDOAHEAD_CONNECTED ||
-		(io_direct_flags & IO_DIRECT_DATA) != 0)
-		return false;
-	if (!lookahead__fit(lookahead__window()))
-		return false;
-
-	lookahead.window = lookahead__window_now();
-	lookahead__choose_queue();
-	*max_distance = lookahead.window;
-	*decode_buffer_size = lookahead__decode_buffer_size();
-	return true;
-}
-
-static void
-sink_decoded(const DecodedXLogRecord *record)
-{
-	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
-	int			n;
-
-	warm__send();
-	lookahead.decode_lsn = record->lsn;
-	lookahead__estimate();
-	n = implied__of_record(record, refs);
-	if (unlikely(n > 0) && emission__is_news(refs, n))
-	{
-		/* The daemon gets references in the order of their records. */
-		consider_deferred();
-		emission__implied(refs, n);
-	}
-}
-
-/*
- * The memory's slot for a block is met at random in megabytes, and redo would
- * wait for it.  So it is sent for, and the reference put off for a few others;
- * what is told then is what became of an earlier one.
- */
-static XLogPrefetchSinkResult
-sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
-{
-	const DecodedBkpBlock *block = &record->blocks[block_id];
-
-	warm__send();
-
-	/* A record's first blocks may have gone another way, without decoded(). */
-	lookahead.decode_lsn = record->lsn;
-
-	if (deferred_head - deferred_tail == DEFERRED_REFS)
-		consider_next();
-	deferred[deferred_head++ % DEFERRED_REFS] = (DeferredRef)
-	{
-		.record = record,.block_id = block_id,.filtered = filtered
-	};
-
-	/* What redo comes to at once cannot wait. */
-	if (lookahead.head - lookahead.tail < LEAST_LEAD)
-		consider_deferred();
-	else
-	{
-		SeenKey		key = seen__key(block->rlocator.spcOid, block->rlocator.dbOid,
-									block->rlocator.relNumber, block->blkno,
-									block->forknum, REDOAHEAD_KIND_RELATION);
-
-		seen__send_for(&lookahead.seen, &key);
-	}
-
-	/* The first DEFERRED_REFS times there is nothing to tell yet: those are REPEATs too many. */
-	return results_tail == results_head ? XLOG_PREFETCH_SINK_REPEAT :
-		results[results_tail++ % lengthof(results)];
-}
-
-/* Ask for the doubtful blocks that redo will come to soon and that have left. */
-static void
-look_again(void)
+submit_evicted(Prefetcher *p)
 {
 	PendingRef *ref;
 
-	while ((ref = lookahead__next_doubtful()) != NULL)
+	while ((ref = lookahead__next_unchecked(&p->lookahead, p->residency.safe_refs)) != NULL)
 	{
-		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
+		RecentBlock *recent = &p->recent.blocks[ref->recent];
 
 		/*
-		 * A slot may have been given up, or stand for another block by now; then
-		 * a block is asked for a bit too often, or too late.
+		 * The entry may be free, or another block's, by now; then a block is
+		 * submitted once too often, or too late.
 		 */
-		if (slot->lsn != 0 && !lookahead__stays(slot) && emission__possible())
-		{
-			ref->emitted = emission__ask(&slot->key, ref->lsn);
-			lookahead__needs_read();
-		}
+		if (recent->lsn != 0 && !residency__check(recent))
+			ref->submitted = submit__block(p, &recent->key, ref->lsn);
 	}
+}
+
+/* Is the entry still that of the block that the record refers to? */
+static inline bool
+is_entry_of(const RecentBlock *recent, const DecodedBkpBlock *block)
+{
+	BlockKey	key = key_of_block(block);
+
+	return recent->lsn != 0 && block_key_equal(&recent->key, &key);
+}
+
+/* Let the daemon see where redo is, and what was put into the ring. */
+static inline void
+publish_progress(Prefetcher *p)
+{
+	struct redoahead_ring *ring = p->connection.emitter.ring;
+
+	if (ring == NULL)
+		return;
+	__atomic_store_n(&ring->replay_lsn, p->lookahead.replay_lsn, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->decode_lsn, p->lookahead.decode_lsn, __ATOMIC_RELAXED);
+	submit__publish(p);
 }
 
 /*
- * A record is about to be replayed.  Redo will look for its blocks: say where
- * the last redo that used them found them.
+ * A record is about to be replayed.  Redo will look up its blocks: give it the
+ * buffers in which it found them last.
  */
 static void
-sink_replaying(DecodedXLogRecord *record)
+prefetch_replaying(DecodedXLogRecord *record)
 {
+	static uint32 records;
+	Prefetcher *p = &prefetcher;
+	Lookahead  *l = &p->lookahead;
 	uint32		i;
 
-	/* Records are gone once they are replayed, and what is near cannot wait. */
-	if (deferred_tail != deferred_head &&
-		(lookahead.head - lookahead.tail < LEAST_LEAD ||
-		 deferred[deferred_tail % DEFERRED_REFS].record->lsn <= record->lsn))
-		consider_deferred();
+	lookahead__advance(l, record->lsn);
+	submit_evicted(p);
+	publish_progress(p);
 
-	lookahead.replay_lsn = record->lsn;
-	look_again();
-
-	if (emission__possible())
+	for (i = l->tail; i != l->head; i++)
 	{
-		__atomic_store_n(&redoahead_emitter.ring->replay_lsn, lookahead.replay_lsn,
-						 __ATOMIC_RELAXED);
-		__atomic_store_n(&redoahead_emitter.ring->decode_lsn, lookahead.decode_lsn,
-						 __ATOMIC_RELAXED);
-		if (emit__publish(&redoahead_emitter))
-			attach__wake();
-	}
-
-	while (lookahead.tail != lookahead.head &&
-		   lookahead.pending[lookahead.tail & lookahead.mask].lsn < record->lsn)
-		lookahead.tail++;
-
-	for (i = lookahead.tail; i != lookahead.head; i++)
-	{
-		PendingRef *ref = &lookahead.pending[i & lookahead.mask];
+		PendingRef *ref = lookahead__ref(l, i);
 		DecodedBkpBlock *block = &record->blocks[ref->block_id];
-		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
+		const RecentBlock *recent = &p->recent.blocks[ref->recent];
 
 		if (ref->lsn != record->lsn)
 			break;
-		warm__ahead(i);
-		if (block->prefetch_buffer == InvalidBuffer && slot->buffer != 0 &&
-			lookahead__slot_is_for(slot, block))
+		cpu_prefetch__ahead(p, i);
+		if (block->prefetch_buffer == InvalidBuffer && recent->buffer != InvalidBuffer &&
+			is_entry_of(recent, block))
 		{
-			block->prefetch_buffer = slot->buffer;
-			redoahead_counters.buffers_found++;
+			block->prefetch_buffer = recent->buffer;
+			p->counters.buffers_found++;
 		}
 		ref->buffer = block->prefetch_buffer;
 	}
-	lookahead.replaying = i;
-	warm__send();
+	l->replaying = i;
 
-	if (--records_until_poll == 0)
-	{
-		records_until_poll = RECORDS_PER_POLL;
-		if (lookahead.window > 0)
-		{
-			int			window = lookahead__window_now();
-
-			if (window != lookahead.window)
-			{
-				lookahead.window = window;
-				XLogPrefetchReconfigure();
-			}
-			lookahead__choose_queue();
-		}
-		attach__poll(lookahead.replay_lsn, lookahead.decode_lsn);
-	}
+	if (records++ % RECORDS_PER_CHECK == 0)
+		monitor__check(p);
 }
 
-/* A record has been replayed: remember where its blocks are. */
+/* A record has been replayed: note which buffers its blocks are in. */
 static void
-sink_replayed(const DecodedXLogRecord *record)
+prefetch_replayed(const DecodedXLogRecord *record)
 {
-	warm__send();
-	for (; lookahead.tail != lookahead.replaying; lookahead.tail++)
-	{
-		PendingRef *ref = &lookahead.pending[lookahead.tail & lookahead.mask];
-		const DecodedBkpBlock *block = &record->blocks[ref->block_id];
-		SeenSlot   *slot = &lookahead.seen.slots[ref->slot];
+	Prefetcher *p = &prefetcher;
+	Lookahead  *l = &p->lookahead;
 
-		/* The slot is far away in memory: look only if it may be wrong. */
+	for (; l->tail != l->replaying; l->tail++)
+	{
+		const PendingRef *ref = lookahead__ref(l, l->tail);
+		const DecodedBkpBlock *block = &record->blocks[ref->block_id];
+		RecentBlock *recent = &p->recent.blocks[ref->recent];
+
+		/* The entry may be out of the CPU's cache: read it only if it may be wrong. */
 		if (block->prefetch_buffer != ref->buffer &&
-			block->prefetch_buffer != InvalidBuffer && lookahead__slot_is_for(slot, block))
-			slot->buffer = block->prefetch_buffer;
+			block->prefetch_buffer != InvalidBuffer && is_entry_of(recent, block))
+			recent->buffer = block->prefetch_buffer;
 		prefault__used(block->prefetch_buffer);
 	}
 }
 
 static void
-sink_reset(void)
+prefetch_reset(void)
 {
-	if (lookahead.seen.slots)
-		seen__clear(&lookahead.seen);
+	Prefetcher *p = &prefetcher;
+
+	if (p->recent.blocks)
+		recent_blocks__clear(&p->recent);
 	implied__forget();
-	deferred_tail = deferred_head;
-	results_tail = results_head;
-	lookahead.replay_lsn = lookahead.decode_lsn = InvalidXLogRecPtr;
-	forget();
+	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
+	prefetcher__forget(p);
 }
 
 static void
-sink_shutdown(void)
+prefetch_shutdown(void)
 {
-	attach__close();
-	lookahead.window = 0;
-	stats__publish(lookahead.replay_lsn, lookahead.decode_lsn);
+	Prefetcher *p = &prefetcher;
+
+	connection__close(&p->connection);
+	p->distance = 0;
+	stats__publish(p);
 }
 
-static const XLogPrefetchSink sink = {
-	.configure = sink_configure,
-	.decoded = sink_decoded,
-	.block = sink_block,
-	.replaying = sink_replaying,
-	.replayed = sink_replayed,
-	.reset = sink_reset,
-	.shutdown = sink_shutdown,
+static const XLogPrefetchSink prefetch_routine = {
+	.configure = prefetch_configure,
+	.decoded = prefetch_decoded,
+	.block = prefetch_block,
+	.replaying = prefetch_replaying,
+	.replayed = prefetch_replayed,
+	.reset = prefetch_reset,
+	.shutdown = prefetch_shutdown,
 };
 
 
-/* ---------- coming and going of the daemon ---------- */
+/* ---------- loading ---------- */
 
-/* A daemon takes references from now on. */
-void
-redoahead__attached(void)
+static void
+request_shmem(void)
 {
-	forget();
-	/* What was read without a daemon is not known. */
-	lookahead__needs_read();
-	prefault__start();
-	XLogPrefetchReconfigure();
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+	RequestAddinShmemSpace(stats__shmem_size() + images__shmem_size() + prefault__shmem_size());
 }
 
-/*
- * The daemon has gone, or stands still.  Of what it was asked for and may not
- * have read, ask the kernel for the next few blocks, as the built-in
- * prefetching would have.
- */
-void
-redoahead__lost(void)
+static void
+startup_shmem(void)
 {
-	int			room = 4 * maintenance_io_concurrency;
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
 
-	XLogPrefetchReconfigure();
-
-	for (uint32 i = lookahead.replaying; i != lookahead.head && room > 0; i++)
-	{
-		const PendingRef *ref = &lookahead.pending[i & lookahead.mask];
-		const SeenSlot *slot = &lookahead.seen.slots[ref->slot];
-
-		if (ref->emitted && slot->lsn == ref->lsn)
-		{
-			(void) emission__as_stock(&slot->key);
-			room--;
-		}
-	}
-	forget();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	stats__shmem_init();
+	images__shmem_init();
+	prefault__shmem_init();
+	LWLockRelease(AddinShmemInitLock);
 }
-
 
 void
 _PG_init(void)
@@ -485,6 +394,9 @@ _PG_init(void)
 		return;
 
 	settings__init();
-	stats__init();
-	xlog_prefetch_sink = &sink;
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_shmem;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = startup_shmem;
+	xlog_prefetch_sink = &prefetch_routine;
 }

@@ -8,17 +8,20 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 
-#include "redoahead.h"
+#include "common/redoahead_abi.h"
+#include "settings.h"
 
-char	   *redoahead_socket;	/* path, relative to the data directory */
-int			redoahead_lookahead;	/* block references to look ahead */
-int			redoahead_ring_size;	/* references */
-int			redoahead_decode_buffer_size;	/* kB */
+char	   *redoahead_socket;
+int			redoahead_lookahead;
+int			redoahead_ring_size;
+int			redoahead_decode_buffer_size;
+int			redoahead_prefault;
+uint32		redoahead_connection_changes;
 
-/* A reload assigns what hasn't changed, too; only a change is acted upon. */
+/* A reload also assigns values that haven't changed; the hooks ignore those. */
 
 static void
-assign_window(int newval, void *extra)
+assign_lookahead(int newval, void *extra)
 {
 	if (AmStartupProcess() && newval != redoahead_lookahead)
 		XLogPrefetchReconfigure();
@@ -35,7 +38,7 @@ static void
 assign_ring_size(int newval, void *extra)
 {
 	if (AmStartupProcess() && newval != redoahead_ring_size)
-		attach__reconnect();
+		redoahead_connection_changes++;
 }
 
 static void
@@ -43,7 +46,7 @@ assign_socket(const char *newval, void *extra)
 {
 	if (AmStartupProcess() && redoahead_socket &&
 		strcmp(newval, redoahead_socket) != 0)
-		attach__reconnect();
+		redoahead_connection_changes++;
 }
 
 /* Define the settings; to be called when the library is preloaded. */
@@ -64,9 +67,9 @@ settings__init(void)
 							&redoahead_lookahead,
 							65536, 64, 1024 * 1024,
 							PGC_SIGHUP, 0,
-							NULL, assign_window, NULL);
+							NULL, assign_lookahead, NULL);
 	DefineCustomIntVariable("redoahead.decode_buffer_size",
-							"Size of the WAL decode buffer once a daemon has been attached.",
+							"Size of the WAL decode buffer once a daemon has been connected.",
 							"Used if larger than wal_decode_buffer_size.",
 							&redoahead_decode_buffer_size,
 							32 * 1024, 512, 1024 * 1024,
@@ -80,7 +83,7 @@ settings__init(void)
 							PGC_SIGHUP, 0,
 							NULL, assign_ring_size, NULL);
 	DefineCustomIntVariable("redoahead.prefault",
-							"Shared buffers to give memory to ahead of redo.",
+							"Shared buffers to allocate memory for ahead of redo.",
 							"0 leaves it to the page faults of the startup process.",
 							&redoahead_prefault,
 							64, 0, 1024,

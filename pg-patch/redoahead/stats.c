@@ -3,28 +3,27 @@
  *		Counters of the redoahead extension in shared memory, and the function
  *		behind the view pg_stat_redoahead.
  *
- * The startup process counts in private memory and copies the counters here
- * at intervals; anyone may read them, in recovery and after.  They start anew
- * with the server.
+ * The startup process counts in private memory and copies the counters to shared
+ * memory at intervals; anyone may read them, during recovery and afterwards.  They
+ * are reset when the server starts.
  */
 #include "postgres.h"
 
 #include "fmgr.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
-#include "lookahead.h"
-#include "redoahead.h"
+#include "settings.h"
+#include "stats.h"
 
-#define NCOUNTERS	(sizeof(RedoaheadCounters) / sizeof(uint64))
+/* The counters of a Prefetcher, then those of its connection. */
+#define NPREFETCH_COUNTERS	(sizeof(PrefetchCounters) / sizeof(uint64))
+#define NCOUNTERS			(NPREFETCH_COUNTERS + 3)
 
-/* What the daemon says of itself in the ring. */
+/* What the daemon reports in the ring. */
 typedef struct DaemonCounters
 {
 	pg_atomic_uint64 taken;		/* references taken from the ring */
@@ -39,55 +38,48 @@ typedef struct DaemonCounters
 
 typedef struct SharedStats
 {
-	pg_atomic_uint32 state;		/* a RedoaheadState */
+	pg_atomic_uint32 state;		/* a ConnectionState */
 	pg_atomic_uint32 pid;		/* the daemon's process id, 0 if none */
-	pg_atomic_uint32 window;	/* references to look ahead, 0 while not attached */
+	pg_atomic_uint32 distance;	/* references to look ahead, 0 while not in use */
 	pg_atomic_uint64 replay_lsn;	/* record being replayed */
 	pg_atomic_uint64 decode_lsn;	/* last record decoded */
-	pg_atomic_uint64 counters[NCOUNTERS];	/* a RedoaheadCounters */
-	DaemonCounters daemon;		/* sums over the daemons that were attached */
+	pg_atomic_uint64 counters[NCOUNTERS];	/* in the order of the view's columns */
+	DaemonCounters daemon;		/* sums over all connections */
 } SharedStats;
 
 static SharedStats *shared;
-static shmem_request_hook_type prev_shmem_request_hook;
-static shmem_startup_hook_type prev_shmem_startup_hook;
 
 static const char *const state_names[] = {
-	[REDOAHEAD_OFF] = "off",
-	[REDOAHEAD_DISCONNECTED] = "disconnected",
-	[REDOAHEAD_CONNECTING] = "connecting",
-	[REDOAHEAD_CONNECTED] = "connected",
-	[REDOAHEAD_STALLED] = "stalled",
+	[CONNECTION_OFF] = "off",
+	[CONNECTION_DISCONNECTED] = "disconnected",
+	[CONNECTION_CONNECTING] = "connecting",
+	[CONNECTION_CONNECTED] = "connected",
+	[CONNECTION_STALLED] = "stalled",
 };
 
 PG_FUNCTION_INFO_V1(pg_stat_redoahead);
 
-static void
-request_shmem(void)
+/* Shared memory that stats__shmem_init() takes, bytes. */
+Size
+stats__shmem_size(void)
 {
-	if (prev_shmem_request_hook)
-		prev_shmem_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)) + prefault__shmem_size() +
-						   images__shmem_size());
+	return MAXALIGN(sizeof(SharedStats));
 }
 
-static void
-startup_shmem(void)
+/* Find or create the counters.  The caller holds the lock. */
+void
+stats__shmem_init(void)
 {
 	bool		found;
 
-	if (prev_shmem_startup_hook)
-		prev_shmem_startup_hook();
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("redoahead", sizeof(SharedStats), &found);
 	if (!found)
 	{
 		pg_atomic_uint64 *daemon = (pg_atomic_uint64 *) &shared->daemon;
 
-		pg_atomic_init_u32(&shared->state, REDOAHEAD_OFF);
+		pg_atomic_init_u32(&shared->state, CONNECTION_OFF);
 		pg_atomic_init_u32(&shared->pid, 0);
-		pg_atomic_init_u32(&shared->window, 0);
+		pg_atomic_init_u32(&shared->distance, 0);
 		pg_atomic_init_u64(&shared->replay_lsn, 0);
 		pg_atomic_init_u64(&shared->decode_lsn, 0);
 		for (int i = 0; i < NCOUNTERS; i++)
@@ -95,19 +87,6 @@ startup_shmem(void)
 		for (int i = 0; i < sizeof(DaemonCounters) / sizeof(*daemon); i++)
 			pg_atomic_init_u64(&daemon[i], 0);
 	}
-	prefault__shmem_init();
-	images__shmem_init();
-	LWLockRelease(AddinShmemInitLock);
-}
-
-/* Ask for shared memory; to be called when the library is preloaded. */
-void
-stats__init(void)
-{
-	prev_shmem_request_hook = shmem_request_hook;
-	shmem_request_hook = request_shmem;
-	prev_shmem_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = startup_shmem;
 }
 
 /*
@@ -122,24 +101,29 @@ add_daemon(pg_atomic_uint64 *sum, uint64 now, uint64 *last)
 	*last = now;
 }
 
-/* Copy the startup process's counters to where everyone can read them. */
+/* Copy the startup process's counters to shared memory. */
 void
-stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
+stats__publish(const Prefetcher *p)
 {
 	static struct redoahead_ring last;
-	const struct redoahead_ring *ring = redoahead_emitter.ring;
-	const uint64 *counters = (const uint64 *) &redoahead_counters;
+	const Connection *c = &p->connection;
+	const struct redoahead_ring *ring = c->emitter.ring;
+	const uint64 *counters = (const uint64 *) &p->counters;
+	bool		has_daemon = c->state == CONNECTION_CONNECTED || c->state == CONNECTION_STALLED;
 
 	if (!shared)
 		return;
 
-	pg_atomic_write_u32(&shared->state, attach__state());
-	pg_atomic_write_u32(&shared->pid, attach__pid());
-	pg_atomic_write_u32(&shared->window, lookahead.window);
-	pg_atomic_write_u64(&shared->replay_lsn, replay_lsn);
-	pg_atomic_write_u64(&shared->decode_lsn, decode_lsn);
-	for (int i = 0; i < NCOUNTERS; i++)
+	pg_atomic_write_u32(&shared->state, c->state);
+	pg_atomic_write_u32(&shared->pid, has_daemon ? c->daemon_pid : 0);
+	pg_atomic_write_u32(&shared->distance, p->distance);
+	pg_atomic_write_u64(&shared->replay_lsn, p->lookahead.replay_lsn);
+	pg_atomic_write_u64(&shared->decode_lsn, p->lookahead.decode_lsn);
+	for (int i = 0; i < NPREFETCH_COUNTERS; i++)
 		pg_atomic_write_u64(&shared->counters[i], counters[i]);
+	pg_atomic_write_u64(&shared->counters[NPREFETCH_COUNTERS], c->wakeups);
+	pg_atomic_write_u64(&shared->counters[NPREFETCH_COUNTERS + 1], c->connects);
+	pg_atomic_write_u64(&shared->counters[NPREFETCH_COUNTERS + 2], c->disconnects);
 
 	if (ring == NULL)
 	{
@@ -171,13 +155,12 @@ stats__publish(XLogRecPtr replay_lsn, XLogRecPtr decode_lsn)
 Datum
 pg_stat_redoahead(PG_FUNCTION_ARGS)
 {
-#define NCOLUMNS	24
+#define NCOLUMNS	26
 	TupleDesc	desc;
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};
-	RedoaheadCounters c;
 	uint32		pid;
-	uint32		window;
+	uint32		distance;
 	uint64		lsn;
 	int			n = 0;
 
@@ -193,10 +176,8 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 				 errmsg("the SQL definition of pg_stat_redoahead() does not fit the library"),
 				 errhint("Run DROP EXTENSION redoahead, then CREATE EXTENSION redoahead.")));
 
-	for (int i = 0; i < NCOUNTERS; i++)
-		((uint64 *) &c)[i] = pg_atomic_read_u64(&shared->counters[i]);
 	pid = pg_atomic_read_u32(&shared->pid);
-	window = pg_atomic_read_u32(&shared->window);
+	distance = pg_atomic_read_u32(&shared->distance);
 
 	values[n++] = CStringGetTextDatum(state_names[pg_atomic_read_u32(&shared->state)]);
 	nulls[n] = (pid == 0);
@@ -207,18 +188,9 @@ pg_stat_redoahead(PG_FUNCTION_ARGS)
 	lsn = pg_atomic_read_u64(&shared->decode_lsn);
 	nulls[n] = (lsn == 0);
 	values[n++] = LSNGetDatum(lsn);
-	values[n++] = Int64GetDatum(c.offered);
-	values[n++] = Int64GetDatum(c.emitted);
-	values[n++] = Int64GetDatum(c.implied);
-	values[n++] = Int64GetDatum(c.hit);
-	values[n++] = Int64GetDatum(c.skip_rep);
-	values[n++] = Int64GetDatum(c.skip_other);
-	values[n++] = Int64GetDatum(c.dropped);
-	values[n++] = Int64GetDatum(c.buffers_found);
-	values[n++] = Int64GetDatum(c.wakeups);
-	values[n++] = Int64GetDatum(c.connects);
-	values[n++] = Int64GetDatum(c.disconnects);
-	values[n++] = Int32GetDatum(window > 0 ? window : redoahead_lookahead);
+	for (int i = 0; i < NCOUNTERS; i++)
+		values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->counters[i]));
+	values[n++] = Int32GetDatum(distance > 0 ? distance : redoahead_lookahead);
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.taken));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_read));
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&shared->daemon.blocks_failed));

@@ -53,10 +53,10 @@ meanwhile='; using built-in prefetching until one is available$'
 lost='^lost connection to daemon \(PID [0-9]+\): '
 instead='; using built-in prefetching$'
 stalled='^daemon \(PID [0-9]+\) has not responded for [0-9]+ ms; using built-in prefetching until it does$'
-moves='^daemon \(PID [0-9]+\) is responding again$'
+responding='^daemon \(PID [0-9]+\) is responding again$'
 
 # Recover with a fake daemon, and expect these lines in the log, no others.  One
-# that was attached leaves for good when it is let go; any other stays.
+# that was connected leaves for good when it is dropped; any other stays.
 recover_with_fake() {		# MODE PATTERN...
 	local pattern connections=0
 	[ "$2" != "$connected" ] || connections=1
@@ -104,7 +104,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a socket path that is too long for any socket does not keep a server from recovering" {
 	settings "$DATA" redoahead.socket="/tmp/$(printf 'x%.0s' {1..200})"
 	recover
-	log_is "$DATA" "${no_daemon}the path is too long for a unix socket$meanwhile"
+	log_is "$DATA" "${no_daemon}socket path is too long$meanwhile"
 	same_as_stock
 }
 
@@ -123,7 +123,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	begin_recovery
 	feed_until "$DATA" 'redoahead: no daemon'
 	start_daemon "$DATA"
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	finish_recovery
 	stop_daemon "$DATA"
 	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile" "$connected"
@@ -134,19 +134,19 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that is killed in mid-recovery is missed, and found again when it is back" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	feed "$DATA"
 	kill -KILL "$DAEMON"
 	feed_until "$DATA" 'redoahead: lost'
 	start_daemon "$DATA"
 	grep -q 'replacing socket' "$DATA.daemon.log"
-	until [ "$(grep -c 'redoahead: attached' "$DATA.log")" -eq 2 ]; do
+	until [ "$(grep -c 'redoahead: connected' "$DATA.log")" -eq 2 ]; do
 		feed "$DATA"
 		sleep 0.1
 	done
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$connected" "${lost}it closed the connection$instead" "$connected"
+	log_is "$DATA" "$connected" "${lost}connection closed by daemon$instead" "$connected"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
@@ -154,18 +154,18 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that is killed and stays away does not keep a server from recovering" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	kill -KILL "$DAEMON"
 	finish_recovery
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
-	log_is "$DATA" "$connected" "${lost}it closed the connection$instead"
+	log_is "$DATA" "$connected" "${lost}connection closed by daemon$instead"
 	same_as_stock
 }
 
-@test "a daemon that is stopped in mid-recovery is noticed, not waited for, and used again when it moves" {
+@test "a daemon that is stopped in mid-recovery is noticed, not waited for, and used again when it responds" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	kill -STOP "$DAEMON"
 	wait_until "the daemon to stop" is_stopped "$DAEMON"
 	local ten_seconds_on=$((SECONDS + 10))
@@ -178,14 +178,14 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	feed_until "$DATA" 'redoahead: .*is responding again'
 	finish_recovery
 	stop_daemon "$DATA"
-	log_is "$DATA" "$connected" "$stalled" "$moves"
+	log_is "$DATA" "$connected" "$stalled" "$responding"
 	same_as_stock
 }
 
 @test "a recovery can end while the daemon is stopped" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	kill -STOP "$DAEMON"
 	feed_until "$DATA" 'redoahead: .*has not responded'
 	finish_recovery
@@ -199,11 +199,11 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 
 @test "a daemon of another protocol version is not used, and both versions are named" {
 	recover_with_fake wrong-version \
-		"${no_daemon}it speaks protocol version 3, the server 2; install the same release of both$meanwhile"
+		"${no_daemon}daemon has protocol version 3, server has 2; install the same release of both$meanwhile"
 }
 
 @test "a daemon that refuses is not used, and its reason is logged and bounded" {
-	recover_with_fake refuses "${no_daemon}it refused: x{107}$meanwhile"
+	recover_with_fake refuses "${no_daemon}connection refused by daemon: x{107}$meanwhile"
 }
 
 @test "a daemon that answers wrongly again and again is logged once" {
@@ -216,40 +216,47 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	finish_recovery
 	stop_fake
 	[ "$(fake_saw "$DATA" connections)" -ge 2 ]
-	log_is "$DATA" "${no_daemon}it does not speak redoahead's protocol$meanwhile"
+	log_is "$DATA" "${no_daemon}invalid reply$meanwhile"
 	same_as_stock
 }
 
 @test "an answer that is too short is not taken for a daemon's" {
-	recover_with_fake short-reply "${no_daemon}it does not speak redoahead's protocol$meanwhile"
+	recover_with_fake short-reply "${no_daemon}invalid reply$meanwhile"
 }
 
 @test "an answer of garbage is not taken for a daemon's" {
-	recover_with_fake garbage-reply "${no_daemon}it does not speak redoahead's protocol$meanwhile"
+	recover_with_fake garbage-reply "${no_daemon}invalid reply$meanwhile"
 }
 
 @test "a daemon that never answers is not waited for" {
-	recover_with_fake silent "${no_daemon}it did not answer$meanwhile"
+	recover_with_fake silent "${no_daemon}no reply$meanwhile"
 }
 
 @test "a daemon that closes the connection instead of answering is not used" {
-	recover_with_fake closes "${no_daemon}"
+	recover_with_fake closes "${no_daemon}connection closed by daemon$meanwhile"
 }
 
-@test "a daemon that leaves after it was attached is missed" {
-	recover_with_fake leaves "$connected" "${lost}it closed the connection$instead"
+@test "a daemon that leaves after it was connected is missed" {
+	recover_with_fake leaves "$connected" "${lost}connection closed by daemon$instead"
 }
 
-@test "a daemon that attaches and then does nothing is noticed by its heartbeat" {
+@test "a daemon that connects and then does nothing is noticed by its heartbeat" {
 	recover_with_fake dead "$connected" "$stalled"
 }
 
-@test "a daemon that breaks the silence is let go" {
-	recover_with_fake chatters "$connected" "${lost}it does not keep to the protocol$instead"
+@test "a daemon that sends what it should not is dropped" {
+	recover_with_fake chatters "$connected" "${lost}unexpected message$instead"
 }
 
 @test "a tail beyond the head is not believed" {
 	recover_with_fake tail-beyond "$connected" "${lost}invalid ring tail$instead"
+}
+
+# Lost otherwise: the startup process, when the first reference that meets the tail is one
+# that the WAL implies, and the reference after it goes to a ring that is gone.
+@test "a tail beyond the head is not believed when the ring is full" {
+	settings "$DATA" redoahead.ring_size=1024
+	recover_with_fake tail-when-full "$connected" "${lost}invalid ring tail$instead"
 }
 
 @test "a tail that goes backwards is not believed" {
@@ -303,7 +310,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	FAKE_USER=$(id -u nobody) FAKE_SOCKET=$CASE/shared/socket start_fake "$DATA" good 0
 	recover
 	stop_fake
-	log_is "$DATA" "${no_daemon}the socket belongs to another user than the server runs as$meanwhile"
+	log_is "$DATA" "${no_daemon}socket does not belong to the user that the server runs as$meanwhile"
 	[ "$(fake_saw "$DATA" "turned away")" -ge 1 ]
 	same_as_stock
 }
@@ -335,7 +342,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 @test "a daemon that runs out of descriptors in mid-recovery does not keep a server from recovering" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	as_server_user prlimit --pid "$DAEMON" --nofile=3:3
 	feed "$DATA"
 	finish_recovery
@@ -346,34 +353,34 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 
 # ---------- settings ----------
 
-@test "the smallest window, ring and decode buffer work" {
+@test "the smallest look-ahead, ring and decode buffer work" {
 	settings "$DATA" redoahead.lookahead=64 redoahead.ring_size=1024 redoahead.decode_buffer_size=512kB
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "${attached/\[0-9]+ block/64 block}"
+	log_is "$DATA" "${connected/\[0-9]+ block/64 block}"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
 
-@test "the largest window, ring and decode buffer work" {
+@test "the largest look-ahead, ring and decode buffer work" {
 	settings "$DATA" redoahead.lookahead=1048576 redoahead.ring_size=1048576 redoahead.decode_buffer_size=1GB
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
-	log_is "$DATA" "${attached/\[0-9]+ block/1048576 block}"
+	log_is "$DATA" "${connected/\[0-9]+ block/1048576 block}"
 	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
 
-@test "the window can be changed back and forth in mid-recovery" {
+@test "the look-ahead can be changed back and forth in mid-recovery" {
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
-	for window in 64 1048576 100 8192; do
-		settings "$DATA" redoahead.lookahead=$window
+	feed_until "$DATA" 'redoahead: connected'
+	for distance in 64 1048576 100 8192; do
+		settings "$DATA" redoahead.lookahead=$distance
 		reload "$DATA"
-		feed_until "$DATA" "parameter \"redoahead.lookahead\" changed to \"$window\""
+		feed_until "$DATA" "parameter \"redoahead.lookahead\" changed to \"$distance\""
 		feed "$DATA"
 	done
 	finish_recovery
@@ -387,7 +394,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	FAKE_SOCKET=$CASE/other start_fake "$DATA" good
 	start_daemon "$DATA"
 	begin_recovery
-	feed_until "$DATA" 'redoahead: attached'
+	feed_until "$DATA" 'redoahead: connected'
 	settings "$DATA" redoahead.socket="$CASE/other"
 	reload "$DATA"
 	feed_until "$DATA" "redoahead: connected to daemon \(PID $FAKE\)"

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """A daemon that misbehaves, to test that the server survives it.
 
-Listens like redoahead serve, takes the greeting of a startup process with the
-ring and the eventfd, and then does one thing wrong.  When the server has let
-go of it, or on SIGTERM, it prints what it saw as JSON.  It reads no blocks.
+Listens like redoahead serve, takes the handshake of a startup process with the
+ring and the eventfd, and then does one thing wrong.  When the server has
+dropped it, or on SIGTERM, it prints what it saw as JSON.  It reads no blocks.
 
 usage: fake_daemon.py SOCKET MODE [CONNECTIONS]
 
@@ -22,6 +22,7 @@ is removed.  The default is 1, and 0 means any number.  MODE is one of:
   idle            moves its heartbeat, but takes no references
   chatters        sends a byte after its reply
   tail-beyond     claims to have taken references that were never emitted
+  tail-when-full  the same, after it has let the ring become nearly full
   tail-backwards  takes references, and then gives them back
   huge            writes the largest number into every field that is its own
   scribbles       overwrites the whole ring with random bytes, for ever
@@ -42,7 +43,7 @@ import struct
 import sys
 import time
 
-HELLO_BYTES = 1136
+HANDSHAKE_BYTES = 1136
 MAGIC = 0x0144484145444552
 VERSION = 2
 HEAD, REPLAY_LSN, DECODE_LSN, DROPPED = 8, 16, 17, 18   # 8-byte words of the ring
@@ -58,15 +59,15 @@ def reply(version=VERSION, status=0, reason=b""):
 
 
 class Server:
-    """An attached startup process, and what the fake daemon does to it."""
+    """A connected startup process, and what the fake daemon does to it."""
 
     def __init__(self, connection, seen):
         self.connection = connection
         self.seen = seen
-        message, descriptors, _, _ = socket.recv_fds(connection, HELLO_BYTES + 1, 2)
+        message, descriptors, _, _ = socket.recv_fds(connection, HANDSHAKE_BYTES + 1, 2)
         if not message:
             raise ConnectionAbortedError("the server said nothing")
-        if len(message) != HELLO_BYTES or len(descriptors) != 2:
+        if len(message) != HANDSHAKE_BYTES or len(descriptors) != 2:
             raise SystemExit(f"not a handshake: {len(message)} bytes, {len(descriptors)} descriptors")
         self.memfd, self.eventfd = descriptors
         self.map = mmap.mmap(self.memfd, 0)
@@ -170,6 +171,13 @@ class Server:
         self.connection.send(reply())
         self.wait_for_references()
         self.words[TAIL] = self.words[HEAD] + (1 << 20)
+        self.wait_until_left()
+
+    def tail_when_full(self):
+        self.connection.send(reply())
+        slots = (len(self.map) - 320) // 32
+        self.wait_for_references(slots - 40)
+        self.words[TAIL] = 1 << 60
         self.wait_until_left()
 
     def tail_backwards(self):

@@ -154,7 +154,7 @@ test_a_full_ring_drops_and_counts_and_goes_on(void **state)
 }
 
 static void
-test_a_tail_that_cannot_be_is_reported(void **state)
+test_an_impossible_tail_closes_the_emitter(void **state)
 {
 	static const uint64_t tails[] = {CAPACITY + 1, UINT64_MAX, 0, 9};
 
@@ -174,9 +174,30 @@ test_a_tail_that_cannot_be_is_reported(void **state)
 
 		/* Published are ten: more cannot have been taken, nor fewer. */
 		ends.server.ring->tail = tails[i];
-		assert_int_equal(put(&ends.server, 0), EMIT_BAD_TAIL);
+		assert_int_equal(put(&ends.server, 0), EMIT_CLOSED);
+		assert_false(emit__is_open(&ends.server));
+
+		/* It stays closed, whatever the tail is later. */
+		ends.server.ring->tail = 10;
+		assert_int_equal(put(&ends.server, 0), EMIT_CLOSED);
+		assert_false(emit__refresh_tail(&ends.server));
+		assert_int_equal(ends.server.dropped, 0);
 		drop_ends(&ends);
 	}
+}
+
+/* A crash of the startup process otherwise: the connection is gone, and so is the ring. */
+static void
+test_a_closed_emitter_accepts_nothing(void **state)
+{
+	Emitter		closed = {0};
+
+	(void) state;
+	assert_false(emit__is_open(&closed));
+	assert_int_equal(put(&closed, 0), EMIT_CLOSED);
+	assert_false(emit__refresh_tail(&closed));
+	assert_false(emit__publish(&closed));
+	assert_int_equal(closed.head, 0);
 }
 
 /* The daemon's thread of the stress test: all numbers, in order. */
@@ -215,7 +236,7 @@ test_two_threads_lose_and_mix_nothing(void **state)
 	{
 		EmitResult	put_result = put(&ends.server, number);
 
-		assert_int_not_equal(put_result, EMIT_BAD_TAIL);
+		assert_int_not_equal(put_result, EMIT_CLOSED);
 		number += put_result == EMIT_OK;
 		if (put_result == EMIT_FULL || number % 32 == 0)
 			(void) emit__publish(&ends.server);
@@ -235,7 +256,8 @@ main(void)
 		cmocka_unit_test(test_nothing_is_seen_before_it_is_published),
 		cmocka_unit_test(test_only_a_sleeping_daemon_is_woken_and_only_for_something),
 		cmocka_unit_test(test_a_full_ring_drops_and_counts_and_goes_on),
-		cmocka_unit_test(test_a_tail_that_cannot_be_is_reported),
+		cmocka_unit_test(test_an_impossible_tail_closes_the_emitter),
+		cmocka_unit_test(test_a_closed_emitter_accepts_nothing),
 		cmocka_unit_test(test_two_threads_lose_and_mix_nothing),
 	};
 

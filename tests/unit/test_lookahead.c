@@ -1,11 +1,10 @@
 /*
  * test_lookahead.c
- *		The queue of references between decoding and replay: when it is full, when
- *		another takes over, which references are looked at again, and the queue of
- *		what is to be brought into the CPU's cache for them.
+ *		The queue of references between decoding and replay: when it is full, which
+ *		references are checked again, and for how long blocks stay resident.
  *
- * A queue that loses count of the record in replay would make redo of that
- * record go through four thousand million references that are none.
+ * A queue that loses track of the record in replay would make redo of that
+ * record go through 2^32 references.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,20 +14,22 @@
 
 #include "postgres.h"
 
-#include "warm.h"
-
-/* The extension's, without what makes it large enough. */
-Lookahead	lookahead;
-RedoaheadCounters redoahead_counters;
-WarmQueue	warm_queue;
+#include "residency.h"
 
 static PendingRef queue[8];
+static Lookahead l;
 
 static void
-enqueue(int n)
+append(int n)
 {
 	for (int i = 0; i < n; i++)
-		lookahead__enqueue(&(PendingRef) {.lsn = lookahead.head + 1});
+		lookahead__append(&l, &(PendingRef) {.lsn = l.head + 1});
+}
+
+static void
+append_checked(XLogRecPtr lsn)
+{
+	lookahead__append(&l, &(PendingRef) {.may_be_evicted = true,.lsn = lsn});
 }
 
 /* A full queue, at a position near which numbers wrap around. */
@@ -36,23 +37,23 @@ static int
 fill(void **state)
 {
 	(void) state;
-	lookahead = (Lookahead) {.pending = queue,.mask = lengthof(queue) - 1};
-	lookahead.head = lookahead.tail = lookahead.replaying = PG_UINT32_MAX - 2;
-	enqueue(lengthof(queue));
+	l = (Lookahead) {.refs = queue,.mask = lengthof(queue) - 1};
+	l.head = l.tail = l.replaying = PG_UINT32_MAX - 2;
+	append(lengthof(queue));
 	return 0;
 }
 
 static void
 test_full_queue_loses_the_oldest(void **state)
 {
-	uint32		tail = lookahead.tail;
+	uint32		tail = l.tail;
 
 	(void) state;
-	assert_int_equal(lookahead.head - lookahead.tail, lengthof(queue));
-	enqueue(3);
-	assert_int_equal(lookahead.head - lookahead.tail, lengthof(queue));
-	assert_int_equal(lookahead.tail, tail + 3);
-	assert_int_equal(queue[lookahead.tail & lookahead.mask].lsn, (uint32) (tail + 4));
+	assert_int_equal(lookahead__length(&l), lengthof(queue));
+	append(3);
+	assert_int_equal(lookahead__length(&l), lengthof(queue));
+	assert_int_equal(l.tail, tail + 3);
+	assert_int_equal(lookahead__ref(&l, l.tail)->lsn, (uint32) (tail + 4));
 }
 
 static void
@@ -64,146 +65,95 @@ test_record_in_replay_loses_its_references_too(void **state)
 	for (uint32 own = 0; own <= 2; own++)
 	{
 		fill(NULL);
-		lookahead.replaying = lookahead.tail + own;
+		l.replaying = l.tail + own;
 		for (uint32 lost = 1; lost <= 4; lost++)
 		{
-			enqueue(1);
-			assert_int_equal(lookahead.replaying - lookahead.tail, own > lost ? own - lost : 0);
+			append(1);
+			assert_int_equal(l.replaying - l.tail, own > lost ? own - lost : 0);
 		}
 	}
 }
 
-/* The short queue takes over from the long one, and the other way round. */
 static void
-test_another_queue_goes_on_with_all(void **state)
+test_references_before_the_record_in_replay_are_removed(void **state)
 {
-	static PendingRef other[4];
-	uint32		head = lookahead.head;
+	uint32		tail;
 
 	(void) state;
-	lookahead.tail = head - lengthof(other);
-	for (int i = 0; i < 2; i++)
-	{
-		if (i == 0)
-			lookahead__move_to(other, lengthof(other) - 1);
-		else
-			lookahead__move_to(queue, lengthof(queue) - 1);
-		assert_int_equal(lookahead.head - lookahead.tail, lengthof(other));
-		for (uint32 at = lookahead.tail; at != lookahead.head; at++)
-			assert_int_equal(lookahead.pending[at & lookahead.mask].lsn, (uint32) (at + 1));
-	}
-	enqueue(1);
-	assert_int_equal(lookahead.pending[head & lookahead.mask].lsn, (uint32) (head + 1));
-	assert_int_equal(lookahead.head - lookahead.tail, lengthof(other) + 1);
+	l.head = l.tail = 100;
+	append(5);
+	tail = l.tail;
+	lookahead__advance(&l, 103);
+	assert_int_equal(l.tail, tail + 2);
+	assert_int_equal(l.replay_lsn, 103);
+	lookahead__advance(&l, 1000);
+	assert_int_equal(l.tail, l.head);
 }
 
-/* A block that isn't looked at again, although it may leave, is read by redo itself. */
+/* A block that may have been evicted and isn't checked again is read by redo itself. */
 static void
-test_each_doubtful_reference_is_looked_at_once(void **state)
+test_each_reference_is_checked_once(void **state)
 {
-	uint32		first;
+	uint32		distance;
 
 	(void) state;
-	lookahead.near = PG_UINT32_MAX;
-	lookahead.settled = lookahead.tail;
-	enqueue(3);
-	assert_null(lookahead__next_doubtful());
+	l.checked = l.tail;
+	append(3);
+	assert_null(lookahead__next_unchecked(&l, PG_UINT32_MAX));
 
 	/* Two, one of which is too far from redo for now. */
-	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 1});
-	enqueue(1);
-	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 2});
-	enqueue(1);
-	first = lookahead.head - 4;
-	lookahead.near = first - lookahead.tail + 1;
-	assert_int_equal(lookahead__next_doubtful()->lsn, 1);
-	assert_null(lookahead__next_doubtful());
-	assert_null(lookahead__next_doubtful());
-	lookahead.near++;
-	assert_null(lookahead__next_doubtful());
-	lookahead.near++;
-	assert_int_equal(lookahead__next_doubtful()->lsn, 2);
-	lookahead.near = PG_UINT32_MAX;
-	assert_null(lookahead__next_doubtful());
-	assert_int_equal(lookahead.doubtful, 0);
+	append_checked(1);
+	append(1);
+	append_checked(2);
+	append(1);
+	distance = l.head - 4 - l.tail + 1;
+	assert_int_equal(lookahead__next_unchecked(&l, distance)->lsn, 1);
+	assert_null(lookahead__next_unchecked(&l, distance));
+	assert_null(lookahead__next_unchecked(&l, distance));
+	assert_null(lookahead__next_unchecked(&l, distance + 1));
+	assert_int_equal(lookahead__next_unchecked(&l, distance + 2)->lsn, 2);
+	assert_null(lookahead__next_unchecked(&l, PG_UINT32_MAX));
+	assert_int_equal(l.unchecked, 0);
 
 	/* Those that a full queue has lost hide none that comes later. */
 	for (int i = 0; i < 5; i++)
-		lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 3});
-	enqueue(lengthof(queue) - 2);
-	assert_int_equal(lookahead__next_doubtful()->lsn, 3);
-	assert_int_equal(lookahead__next_doubtful()->lsn, 3);
-	assert_null(lookahead__next_doubtful());
-	lookahead__enqueue(&(PendingRef) {.doubtful = true,.lsn = 4});
-	assert_int_equal(lookahead__next_doubtful()->lsn, 4);
-	assert_null(lookahead__next_doubtful());
+		append_checked(3);
+	append(lengthof(queue) - 2);
+	assert_int_equal(lookahead__next_unchecked(&l, PG_UINT32_MAX)->lsn, 3);
+	assert_int_equal(lookahead__next_unchecked(&l, PG_UINT32_MAX)->lsn, 3);
+	assert_null(lookahead__next_unchecked(&l, PG_UINT32_MAX));
+	append_checked(4);
+	assert_int_equal(lookahead__next_unchecked(&l, PG_UINT32_MAX)->lsn, 4);
+	assert_null(lookahead__next_unchecked(&l, PG_UINT32_MAX));
 }
 
-/* A few cache lines at a time, in order; nothing for a reference that redo has passed. */
+/* Lost otherwise: redo reads by itself what was evicted before it came. */
 static void
-test_pages_are_sent_for_in_parts(void **state)
-{
-	static char page[BLCKSZ];
-	uint32		position = lookahead.replaying;
-
-	(void) state;
-	warm_queue = (WarmQueue) {.head = PG_UINT32_MAX,.tail = PG_UINT32_MAX};
-	warm__part(page, 100, 100, position);
-	assert_int_equal(warm_queue.head, warm_queue.tail);
-
-	warm__part(page, 0, WARM_LINES * CACHE_LINE + 1, position);
-	warm__part(page, 4096, 4096 + 2 * CACHE_LINE, position + 1);
-	warm__send();
-	assert_ptr_equal(warm_queue.parts[PG_UINT32_MAX % WARM_PARTS].next, page + WARM_LINES * CACHE_LINE);
-	warm__send();
-	assert_int_equal(warm_queue.head, warm_queue.tail);
-	assert_ptr_equal(warm_queue.parts[0].next, page + 4096 + 2 * CACHE_LINE);
-
-	warm__part(page, 0, BLCKSZ, position);
-	warm__part(page, 0, BLCKSZ, position + 1);
-	lookahead.replaying = position + 1;
-	warm__send();
-	assert_ptr_equal(warm_queue.parts[1].next, page);
-	assert_ptr_equal(warm_queue.parts[2].next, page + WARM_LINES * CACHE_LINE);
-	lookahead.replaying = position + 2;
-	warm__send();
-	assert_int_equal(warm_queue.head, warm_queue.tail);
-
-	/* When there are too many, the oldest are lost. */
-	for (int i = 0; i < WARM_PARTS + 3; i++)
-		warm__part(page, i, BLCKSZ, position + 2);
-	assert_int_equal(warm_queue.head - warm_queue.tail, WARM_PARTS);
-	assert_ptr_equal(warm_queue.parts[warm_queue.tail % WARM_PARTS].next, page + 3);
-}
-
-/* Lost otherwise: redo would read by itself what left before it came, as nobody asks again. */
-static void
-test_what_is_near_and_how_long_a_block_stays(void **state)
+test_how_long_a_block_is_safe(void **state)
 {
 	const uint32 buffers = 4096;
-	uint64		kept = lookahead__loads_kept(buffers);
+	uint64		safe = residency__safe_loads(buffers);
+	Residency	r = {.safe_refs = PG_UINT32_MAX,.safe_bytes = PG_UINT64_MAX};
 
 	(void) state;
-	/* A round of the clock takes half of the buffers at most. */
-	assert_in_range(kept, 1, buffers / 2 - 1);
+	/* A round of the clock sweep takes half of the buffers at most. */
+	assert_in_range(safe, 1, buffers / 2 - 1);
 
 	/* Redo loads little: what is in shared buffers stays. */
-	lookahead.near = PG_UINT32_MAX;
-	lookahead.reach = PG_UINT64_MAX;
-	lookahead__judge(30000, kept, 10000000, kept, 0);
-	assert_true(lookahead.near == PG_UINT32_MAX);
-	assert_true(lookahead.reach == PG_UINT64_MAX);
+	residency__set_safe(&r, 30000, safe, 10000000, safe, 0);
+	assert_true(r.safe_refs == PG_UINT32_MAX);
+	assert_true(r.safe_bytes == PG_UINT64_MAX);
 
-	/* Every third reference loads a block: so many of them are near, and so much WAL. */
-	lookahead__judge(30000, 10000, 10000000, kept, 0);
-	assert_int_equal(lookahead.near, 3 * kept);
-	assert_int_equal(lookahead.reach, 1000 * kept);
-	lookahead__judge(30000, 10000, 10000000, kept, buffers);
-	assert_int_equal(lookahead.near, 3 * kept);
+	/* Every third reference loads a block: so many of them are safe, and so much WAL. */
+	residency__set_safe(&r, 30000, 10000, 10000000, safe, 0);
+	assert_int_equal(r.safe_refs, 3 * safe);
+	assert_int_equal(r.safe_bytes, 1000 * safe);
+	residency__set_safe(&r, 30000, 10000, 10000000, safe, buffers);
+	assert_int_equal(r.safe_refs, 3 * safe);
 	/* The daemon reads less far ahead, so later is soon enough. */
-	lookahead__judge(30000, 10000, 10000000, kept, 64);
-	assert_int_equal(lookahead.near, 3 * 64);
-	assert_int_equal(lookahead.reach, 1000 * kept);
+	residency__set_safe(&r, 30000, 10000, 10000000, safe, 64);
+	assert_int_equal(r.safe_refs, 3 * 64);
+	assert_int_equal(r.safe_bytes, 1000 * safe);
 }
 
 int
@@ -212,10 +162,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
 		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
-		cmocka_unit_test_setup(test_another_queue_goes_on_with_all, fill),
-		cmocka_unit_test(test_what_is_near_and_how_long_a_block_stays),
-		cmocka_unit_test_setup(test_each_doubtful_reference_is_looked_at_once, fill),
-		cmocka_unit_test_setup(test_pages_are_sent_for_in_parts, fill),
+		cmocka_unit_test_setup(test_references_before_the_record_in_replay_are_removed, fill),
+		cmocka_unit_test_setup(test_each_reference_is_checked_once, fill),
+		cmocka_unit_test(test_how_long_a_block_is_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,16 @@
 /*
  * redoahead_abi.h
- *		What the patched server and the redoahead daemon say to each other.
+ *		The protocol between the patched server and the redoahead daemon.
  *
  * The startup process connects to the daemon's SOCK_SEQPACKET unix socket and
- * sends one redoahead_handshake, with two descriptors attached (SCM_RIGHTS): the
- * sealed memfd that holds a redoahead_ring, and an eventfd that wakes the
- * daemon.  The daemon answers with one redoahead_reply.  From then on the
- * socket carries nothing: either side closes it to say goodbye, and a closed
- * socket is how each side learns that the other is gone.
+ * sends one redoahead_handshake with two descriptors (SCM_RIGHTS): the sealed
+ * memfd that holds a redoahead_ring, and an eventfd that wakes the daemon.  The
+ * daemon answers with one redoahead_reply.  After that no data is sent: either
+ * side closes the socket when it ends the connection, or when it dies.
  *
  * The server creates, sizes and seals the memfd (F_SEAL_SHRINK, F_SEAL_GROW,
- * F_SEAL_SEAL), so neither side can pull memory from under the other.  Neither
- * side trusts an index, a size or a string that the other wrote.
+ * F_SEAL_SEAL), so neither side can take mapped memory away from the other.
+ * Neither side trusts an index, a size or a string that the other wrote.
  *
  * This file holds constants and fixed-width structs only; it is included by
  * the server extension (C, PostgreSQL headers) and by the daemon.
@@ -111,10 +110,10 @@ struct redoahead_ring
 	uint8_t		pad4[40];
 	uint64_t	blocks_read;	/* blocks brought into the page cache */
 	uint64_t	blocks_failed;	/* missing files, short reads, errors */
-	uint64_t	blocks_stale;	/* already replayed when their turn came */
-	uint64_t	in_flight;		/* blocks requested and not yet there */
+	uint64_t	blocks_stale;	/* replayed before they could be read */
+	uint64_t	in_flight;		/* blocks being read */
 	uint64_t	busy_ns;		/* CPU time of the daemon in this session, ns */
-	uint32_t	io_depth;		/* most blocks in flight, as the daemon has chosen now */
+	uint32_t	io_depth;		/* most blocks in flight, as chosen at present */
 	uint32_t	readahead_limit;	/* most blocks read ahead of redo, likewise */
 	uint8_t		pad5[16];
 };
@@ -125,7 +124,7 @@ static_assert(offsetof(struct redoahead_ring, tail) == 192, "ring layout: tail")
 static_assert(offsetof(struct redoahead_ring, blocks_read) == 256, "ring layout: blocks_read");
 static_assert(sizeof(struct redoahead_ring) == 320, "redoahead_ring is 320 bytes");
 
-/* Server to daemon, once, with the memfd and the eventfd attached. */
+/* Server to daemon, once, with the memfd and the eventfd. */
 struct redoahead_handshake
 {
 	uint64_t	magic;			/* REDOAHEAD_MAGIC */
@@ -136,8 +135,8 @@ struct redoahead_handshake
 	uint32_t	segment_blocks;	/* RELSEG_SIZE, blocks in a segment file */
 	uint64_t	ring_bytes;		/* size of the memfd */
 	uint32_t	wal_segment_bytes;	/* size of a WAL segment file */
-	uint32_t	timeline;		/* whose WAL is read from pg_wal, which is complete; 0:
-								 * WAL comes from elsewhere, and need not be read ahead */
+	uint32_t	timeline;		/* whose WAL is read from pg_wal, all of which is there;
+								 * 0: WAL comes from elsewhere, don't read it ahead */
 	char		tablespace_dir[64]; /* TABLESPACE_VERSION_DIRECTORY */
 	char		data_directory[1024];	/* absolute path */
 };
@@ -149,14 +148,14 @@ static_assert(sizeof(struct redoahead_handshake) == 1136, "redoahead_handshake l
 #define REDOAHEAD_BAD_VERSION	1	/* the versions differ */
 #define REDOAHEAD_BAD_CLUSTER	2	/* the daemon serves another cluster */
 #define REDOAHEAD_BAD_RING		3	/* memfd not sealed, wrong size, bad layout */
-#define REDOAHEAD_BUSY			4	/* another startup process is attached */
+#define REDOAHEAD_BUSY			4	/* another startup process is connected */
 
 /* Daemon to server, once. */
 struct redoahead_reply
 {
 	uint64_t	magic;			/* REDOAHEAD_MAGIC */
 	uint32_t	version;		/* the daemon's REDOAHEAD_ABI_VERSION */
-	uint32_t	status;			/* REDOAHEAD_ACCEPTED or the reason not to */
+	uint32_t	status;			/* REDOAHEAD_ACCEPTED, or why not */
 	uint32_t	pid;			/* the daemon's process id, for the log */
 	char		reason[108];	/* what is wrong and what to do, for the log */
 };

@@ -1,0 +1,380 @@
+/*
+ * connection.c
+ *		The startup process's connection to the redoahead daemon.
+ *
+ * connection__poll() advances a small state machine: connect, send the handshake,
+ * read the reply, monitor, retry.  It returns what has changed, and logs each
+ * change once, but for a new connection, which its caller logs.  Nothing here
+ * waits: sockets are non-blocking, and a daemon that doesn't answer, doesn't
+ * respond or violates the protocol is dropped.
+ *
+ * What to submit to the daemon is not decided here.
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
+#include "common/relpath.h"
+#include "miscadmin.h"
+
+#include "connection.h"
+#include "settings.h"
+
+/* Time between two attempts to find a daemon, in ms. */
+#define RETRY_INTERVAL_MS	1000
+
+/* Time that a daemon has to answer the handshake, in ms. */
+#define HANDSHAKE_TIMEOUT_MS	2000
+
+/* Time for which references may lie in the ring without a heartbeat, in ms. */
+#define STALL_TIMEOUT_MS	1000
+
+static ConnectionEvent drop(Connection *c, const char *fmt,...) pg_attribute_printf(2, 3);
+
+/* Release everything that a connection holds. */
+static void
+release(Connection *c)
+{
+	if (c->emitter.ring)
+		munmap(c->emitter.ring, c->ring_bytes);
+	memset(&c->emitter, 0, sizeof(c->emitter));
+	if (c->sock >= 0)
+		close(c->sock);
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
+	c->sock = c->wake_fd = -1;
+}
+
+/*
+ * There is no daemon, or it isn't what it should be.  Log why, unless that is
+ * what was logged last, and retry later.
+ */
+static ConnectionEvent
+drop(Connection *c, const char *fmt,...)
+{
+	ConnectionState state = c->state;
+	char		why[sizeof(c->reported)];
+	va_list		args;
+
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+
+	release(c);
+	c->state = CONNECTION_DISCONNECTED;
+	if (state == CONNECTION_CONNECTED || state == CONNECTION_STALLED)
+		ereport(LOG,
+				(errmsg("redoahead: lost connection to daemon (PID %u): %s; using built-in prefetching",
+						c->daemon_pid, why)));
+	else if (strcmp(c->reported, why) != 0)
+		ereport(LOG,
+				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one is available",
+						redoahead_socket, why)));
+	strlcpy(c->reported, why, sizeof(c->reported));
+
+	/* The caller knows already that a stalled daemon is of no use. */
+	if (state != CONNECTION_CONNECTED)
+		return CONNECTION_EVENT_NONE;
+	c->disconnects++;
+	return CONNECTION_EVENT_LOST;
+}
+
+/* Create, map and seal the ring.  Returns its descriptor, or -1 with errno set. */
+static int
+create_ring(Connection *c)
+{
+	struct redoahead_ring *ring;
+	uint32		capacity = REDOAHEAD_MIN_CAPACITY;
+	int			fd;
+
+	while (capacity < (uint32) redoahead_ring_size)
+		capacity *= 2;
+	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
+
+	fd = memfd_create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, c->ring_bytes) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	{
+		close(fd);
+		return -1;
+	}
+	ring = mmap(NULL, c->ring_bytes, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (ring == MAP_FAILED)
+	{
+		close(fd);
+		return -1;
+	}
+
+	ring->magic = REDOAHEAD_MAGIC;
+	ring->version = REDOAHEAD_ABI_VERSION;
+	ring->ref_size = sizeof(struct redoahead_ref);
+	ring->capacity = capacity;
+	ring->refs_offset = sizeof(*ring);
+
+	c->emitter = (Emitter)
+	{
+		.ring = ring,
+			.refs = (struct redoahead_ref *) (ring + 1),
+			.capacity = capacity,
+	};
+	return fd;
+}
+
+/* Send the handshake with the ring and the eventfd.  False with errno set. */
+static bool
+send_handshake(Connection *c, int ring_fd)
+{
+	struct redoahead_handshake handshake = {0};
+	union
+	{
+		struct cmsghdr align;
+		char		bytes[CMSG_SPACE(2 * sizeof(int))];
+	}			control = {0};
+	struct iovec iov = {&handshake, sizeof(handshake)};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct cmsghdr *cmsg;
+
+	handshake.magic = REDOAHEAD_MAGIC;
+	handshake.version = REDOAHEAD_ABI_VERSION;
+	handshake.server_version = PG_VERSION_NUM;
+	handshake.system_identifier = GetSystemIdentifier();
+	handshake.block_size = BLCKSZ;
+	handshake.segment_blocks = RELSEG_SIZE;
+	handshake.ring_bytes = c->ring_bytes;
+	handshake.wal_segment_bytes = wal_segment_size;
+
+	/* In archive recovery, WAL has just been written when it is read. */
+	handshake.timeline = ArchiveRecoveryRequested ? 0 : recoveryTargetTLI;
+	strlcpy(handshake.tablespace_dir, TABLESPACE_VERSION_DIRECTORY,
+			sizeof(handshake.tablespace_dir));
+	strlcpy(handshake.data_directory, DataDir, sizeof(handshake.data_directory));
+
+	cmsg = CMSG_FIRSTHDR(&msg);
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), (int[]) {ring_fd, c->wake_fd}, 2 * sizeof(int));
+
+	return sendmsg(c->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(handshake);
+}
+
+/* Try to connect to a daemon and send it the handshake. */
+static void
+try_connect(Connection *c, uint64 now)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct ucred peer;
+	socklen_t	len = sizeof(peer);
+	int			ring_fd;
+	bool		sent;
+
+	c->deadline = now + RETRY_INTERVAL_MS;
+	if (strlcpy(addr.sun_path, redoahead_socket,
+				sizeof(addr.sun_path)) >= sizeof(addr.sun_path))
+	{
+		drop(c, "socket path is too long");
+		return;
+	}
+
+	c->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->sock < 0 ||
+		connect(c->sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
+	{
+		/* No news if the log already has that there is no daemon, and why. */
+		drop(c, "%s", c->reported[0] != '\0' ? c->reported : strerror(errno));
+		return;
+	}
+	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+		peer.uid != geteuid())
+	{
+		drop(c, "socket does not belong to the user that the server runs as");
+		return;
+	}
+
+	ring_fd = create_ring(c);
+	if (ring_fd < 0)
+	{
+		drop(c, "could not create shared ring: %s", strerror(errno));
+		return;
+	}
+	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	sent = c->wake_fd >= 0 && send_handshake(c, ring_fd);
+	if (!sent)
+		drop(c, "could not send handshake: %s", strerror(errno));
+	else
+	{
+		c->state = CONNECTION_CONNECTING;
+		c->deadline = now + HANDSHAKE_TIMEOUT_MS;
+	}
+	close(ring_fd);
+}
+
+/* Read the daemon's reply, if it is there. */
+static ConnectionEvent
+read_reply(Connection *c, uint64 now)
+{
+	struct redoahead_reply reply;
+	ssize_t		got = recv(c->sock, &reply, sizeof(reply), MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR) && now < c->deadline)
+		return CONNECTION_EVENT_NONE;
+
+	/* If it is not accepted, the next attempt is this much later. */
+	c->deadline = now + RETRY_INTERVAL_MS;
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return drop(c, "no reply");
+	if (got == 0)
+		return drop(c, "connection closed by daemon");
+	if (got < 0)
+		return drop(c, "%s", strerror(errno));
+	if (got != sizeof(reply) || reply.magic != REDOAHEAD_MAGIC)
+		return drop(c, "invalid reply");
+	if (reply.status != REDOAHEAD_ACCEPTED)
+	{
+		reply.reason[sizeof(reply.reason) - 1] = '\0';
+		return drop(c, "connection refused by daemon: %s", reply.reason);
+	}
+	if (reply.version != REDOAHEAD_ABI_VERSION)
+		return drop(c, "daemon has protocol version %u, server has %u; install the same release of both",
+					reply.version, REDOAHEAD_ABI_VERSION);
+
+	c->state = CONNECTION_CONNECTED;
+	c->daemon_pid = reply.pid;
+	c->last_heartbeat = 0;
+	c->idle_since = 0;
+	c->reported[0] = '\0';
+	c->connects++;
+	return CONNECTION_EVENT_CONNECTED;
+}
+
+/* Is the connected daemon alive, responding and sane? */
+static ConnectionEvent
+monitor(Connection *c, uint64 now)
+{
+	Emitter    *e = &c->emitter;
+	uint64		heartbeat;
+	char		byte;
+	ssize_t		got;
+
+	/* It never sends anything; zero bytes mean that it has gone. */
+	c->deadline = now + RETRY_INTERVAL_MS;
+	got = recv(c->sock, &byte, 1, MSG_DONTWAIT);
+	if (got == 0)
+		return drop(c, "connection closed by daemon");
+	if (got > 0)
+		return drop(c, "unexpected message");
+	if (errno != EAGAIN && errno != EINTR)
+		return drop(c, "%s", strerror(errno));
+	if (!emit__refresh_tail(e))
+		return drop(c, "invalid ring tail");
+
+	heartbeat = __atomic_load_n(&e->ring->heartbeat, __ATOMIC_RELAXED);
+	if (heartbeat != c->last_heartbeat || e->tail == e->head)
+	{
+		c->last_heartbeat = heartbeat;
+		c->idle_since = 0;
+		if (c->state == CONNECTION_STALLED)
+		{
+			c->state = CONNECTION_CONNECTED;
+			ereport(LOG,
+					(errmsg("redoahead: daemon (PID %u) is responding again",
+							c->daemon_pid)));
+			return CONNECTION_EVENT_RESPONDING;
+		}
+	}
+	else if (c->idle_since == 0)
+		c->idle_since = now;
+	else if (c->state == CONNECTION_CONNECTED && now - c->idle_since > STALL_TIMEOUT_MS)
+	{
+		c->state = CONNECTION_STALLED;
+		c->disconnects++;
+		ereport(LOG,
+				(errmsg("redoahead: daemon (PID %u) has not responded for %d ms; using built-in prefetching until it does",
+						c->daemon_pid, STALL_TIMEOUT_MS)));
+		return CONNECTION_EVENT_STALLED;
+	}
+	return CONNECTION_EVENT_NONE;
+}
+
+/* Leave the present daemon for the one that the settings name now. */
+static ConnectionEvent
+reconnect(Connection *c)
+{
+	bool		was_connected = (c->state == CONNECTION_CONNECTED);
+
+	connection__close(c);
+	c->reported[0] = '\0';
+	c->deadline = 0;
+	return was_connected ? CONNECTION_EVENT_LOST : CONNECTION_EVENT_NONE;
+}
+
+/* Advance the state machine; "now" is a monotonic time in ms. */
+ConnectionEvent
+connection__poll(Connection *c, uint64 now)
+{
+	if (c->settings_seen != redoahead_connection_changes)
+	{
+		c->settings_seen = redoahead_connection_changes;
+		return reconnect(c);
+	}
+
+	switch (c->state)
+	{
+		case CONNECTION_OFF:
+		case CONNECTION_DISCONNECTED:
+			if (redoahead_socket[0] != '\0' && InRecovery && now >= c->deadline)
+				try_connect(c, now);
+			break;
+		case CONNECTION_CONNECTING:
+			return read_reply(c, now);
+		case CONNECTION_CONNECTED:
+		case CONNECTION_STALLED:
+			return monitor(c, now);
+	}
+	return CONNECTION_EVENT_NONE;
+}
+
+/*
+ * Wake the daemon, which has announced that it sleeps.
+ *
+ * Whether a write may block is a property of the open file, which the daemon
+ * shares, so check first: a counter that is full wakes it just as well.
+ */
+void
+connection__wake(Connection *c)
+{
+	struct pollfd writable = {.fd = c->wake_fd,.events = POLLOUT};
+	uint64		one = 1;
+
+	c->wakeups++;
+	if (poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) &&
+		write(c->wake_fd, &one, sizeof(one)) < 0)
+		ereport(DEBUG1,
+				(errmsg("redoahead: could not wake the daemon: %m")));
+}
+
+/* Close the connection without a log entry. */
+void
+connection__close(Connection *c)
+{
+	release(c);
+	c->state = CONNECTION_OFF;
+}

@@ -1,0 +1,80 @@
+/*
+ * cpu_prefetch.h
+ *		Prefetches what redo will touch soon into the CPU's cache.
+ *
+ * Redo meets blocks at random in gigabytes of memory, and would wait for each
+ * cache line and for each entry of the page tables.  The queue of references
+ * leads ahead of it, in two steps, the second of which needs what the first has
+ * prefetched.  A record takes redo 1 to 3 us, memory answers within 0.1 us or so;
+ * what is prefetched too early is evicted from the cache again.
+ */
+#ifndef REDOAHEAD_CPU_PREFETCH_H
+#define REDOAHEAD_CPU_PREFETCH_H
+
+#include "postgres.h"
+
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+
+#include "prefetcher.h"
+
+/* How many references ahead of redo each step is taken. */
+#define CPU_PREFETCH_PAGE		24	/* the buffer's descriptor and the page's header */
+#define CPU_PREFETCH_POINTERS	12	/* the page's line pointers */
+
+/* Most cache lines of line pointers to prefetch, of a page full of short rows. */
+#define CPU_PREFETCH_LINES		20
+
+#define CACHE_LINE				64
+
+/* The buffer that a reference will lead redo to, if it is known yet. */
+static inline Buffer
+cpu_prefetch__buffer(const Prefetcher *p, uint32 position)
+{
+	const PendingRef *ref = lookahead__ref(&p->lookahead, position);
+
+	/* What was not known when it was decoded, redo may have found since. */
+	return ref->buffer != InvalidBuffer ? ref->buffer : p->recent.blocks[ref->recent].buffer;
+}
+
+/*
+ * Redo is about to come to the reference at "position".  Always inlined, for the
+ * reason that recent_blocks.h gives.
+ */
+static pg_attribute_always_inline void
+cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
+{
+	uint32		length = p->lookahead.head - position;
+	Buffer		buffer;
+
+	if (length > CPU_PREFETCH_PAGE &&
+		(buffer = cpu_prefetch__buffer(p, position + CPU_PREFETCH_PAGE)) != InvalidBuffer)
+	{
+		const char *page = BufferGetBlock(buffer);
+
+		__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+		__builtin_prefetch(page, 1);
+		/* With pages of 4 kB this is another entry of the page table. */
+		__builtin_prefetch(page + BLCKSZ / 2, 1);
+	}
+
+	if (length > CPU_PREFETCH_POINTERS &&
+		(buffer = cpu_prefetch__buffer(p, position + CPU_PREFETCH_POINTERS)) != InvalidBuffer)
+	{
+		const char *page = BufferGetBlock(buffer);
+		int			end = Min(((const PageHeaderData *) page)->pd_lower,
+							  CPU_PREFETCH_LINES * CACHE_LINE);
+
+		/*
+		 * A prefetch may be dropped where it misses the TLB, a load is not; so
+		 * these catch up on what the step before may not have done.
+		 */
+		(void) *(volatile uint32 *) &GetBufferDescriptor(buffer - 1)->state;
+		(void) *(const volatile char *) (page + BLCKSZ / 2);
+		for (int line = CACHE_LINE; line < end; line += CACHE_LINE)
+			__builtin_prefetch(page + line, 1);
+	}
+}
+
+#endif							/* REDOAHEAD_CPU_PREFETCH_H */

@@ -1,0 +1,109 @@
+/*
+ * monitor.c
+ *		Starts and stops prefetching as daemons come and go.
+ *
+ * The connection's state machine is not here, but in connection.c.
+ */
+#include "postgres.h"
+
+#include <time.h>
+
+#include "access/xlogprefetcher.h"
+#include "storage/bufmgr.h"
+
+#include "monitor.h"
+#include "prefault.h"
+#include "settings.h"
+#include "stats.h"
+#include "submit.h"
+
+/* Time between two checks of the connection, in ms. */
+#define CHECK_INTERVAL_MS	10
+
+/* A daemon takes references from now on. */
+static void
+start_prefetching(Prefetcher *p)
+{
+	prefetcher__forget(p);
+	prefault__start();
+	XLogPrefetchReconfigure();
+}
+
+/* A daemon has been connected. */
+static void
+log_connection(const Prefetcher *p)
+{
+	int			distance = prefetcher__distance(p);
+
+	ereport(LOG,
+			(errmsg("redoahead: connected to daemon (PID %u), looking ahead %d block references",
+					p->connection.daemon_pid, distance),
+			 distance < redoahead_lookahead ?
+			 errdetail("redoahead.lookahead is %d, for which the server's memory cgroup, or the machine, has too little memory.",
+					   redoahead_lookahead) : 0));
+}
+
+/*
+ * The daemon has gone, or does not respond.  Of what was submitted and may not
+ * have been read, have the kernel read the next few blocks, as the built-in
+ * prefetching would have.
+ */
+static void
+stop_prefetching(Prefetcher *p)
+{
+	const Lookahead *l = &p->lookahead;
+	int			room = 4 * maintenance_io_concurrency;
+
+	XLogPrefetchReconfigure();
+
+	for (uint32 i = l->replaying; i != l->head && room > 0; i++)
+	{
+		const PendingRef *ref = lookahead__ref(l, i);
+		const RecentBlock *recent = &p->recent.blocks[ref->recent];
+
+		if (ref->submitted && recent->lsn == ref->lsn)
+		{
+			(void) submit__to_kernel(&recent->key);
+			room--;
+		}
+	}
+	prefetcher__forget(p);
+}
+
+/*
+ * Check the connection, if it is time to.  Cheap enough to be called every few
+ * records: nearly always it only finds that it is too early.
+ */
+void
+monitor__check(Prefetcher *p)
+{
+	static uint64 next_check;	/* ms */
+	struct timespec ts;
+	uint64		now;
+
+	/* A coarse clock costs a few ns. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	now = (uint64) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	if (now < next_check && !connection__is_urgent(&p->connection))
+		return;
+	next_check = now + CHECK_INTERVAL_MS;
+
+	switch (connection__poll(&p->connection, now))
+	{
+		case CONNECTION_EVENT_NONE:
+			break;
+		case CONNECTION_EVENT_CONNECTED:
+			prefetcher__limit_memory(p);
+			log_connection(p);
+			start_prefetching(p);
+			break;
+		case CONNECTION_EVENT_RESPONDING:
+			start_prefetching(p);
+			break;
+		case CONNECTION_EVENT_STALLED:
+		case CONNECTION_EVENT_LOST:
+			stop_prefetching(p);
+			break;
+	}
+	stats__publish(p);
+}

@@ -1,0 +1,112 @@
+/*
+ * prefetcher.c
+ *		The state of the prefetch routine: how far to look ahead, and the memory
+ *		for it.
+ */
+#include "postgres.h"
+
+#include "access/xlogrecord.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "common/available.h"
+#include "prefetcher.h"
+#include "settings.h"
+
+/*
+ * Most blocks in the recent-block cache beyond the distance: as many as there
+ * are shared buffers, but no more than this (64 to 128 bytes each).
+ */
+#define MAX_RECENT_BLOCKS	(4 * 1024 * 1024)
+
+/*
+ * Part of available memory that looking ahead may take, half of it for decoded
+ * records: the page cache has to do without it.
+ */
+#define MEMORY_PART			16
+
+/* Memory that a reference takes, and what may be taken at least, bytes. */
+#define BYTES_PER_REF		256
+#define MIN_MEMORY_LIMIT	(512 * 1024)
+
+/*
+ * Determine how much memory looking ahead may take.  To be called when a daemon
+ * is connected: what is taken then is not given back.
+ */
+void
+prefetcher__limit_memory(Prefetcher *p)
+{
+	uint64		limit = available__bytes() / MEMORY_PART / 2;
+
+	p->memory_limit = Max(limit, MIN_MEMORY_LIMIT);
+}
+
+/* Block references to look ahead: as set, or as many as memory allows. */
+int
+prefetcher__distance(const Prefetcher *p)
+{
+	return Min(p->memory_limit / BYTES_PER_REF, (uint64) redoahead_lookahead);
+}
+
+/* The same for the size of the decode buffer, bytes. */
+size_t
+prefetcher__decode_buffer_size(const Prefetcher *p)
+{
+	return Min(p->memory_limit, (uint64) redoahead_decode_buffer_size * 1024);
+}
+
+/*
+ * Make the recent-block cache and the queue large enough for a distance, in
+ * references.  Returns false if there isn't enough memory.
+ */
+bool
+prefetcher__allocate(Prefetcher *p, int distance)
+{
+	Lookahead  *l = &p->lookahead;
+	uint32		size = 1024;
+
+	if (p->allocated >= distance)
+		return true;
+
+	/* The last record looked at may have more references than the distance. */
+	while (size < (uint32) distance + XLR_MAX_BLOCK_ID)
+		size *= 2;
+
+	recent_blocks__destroy(&p->recent);
+	if (l->refs)
+		pfree(l->refs);
+	prefetcher__forget(p);
+	l->mask = size - 1;
+	l->refs = MemoryContextAllocExtended(TopMemoryContext, size * sizeof(PendingRef),
+										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (l->refs && recent_blocks__create(&p->recent,
+										 Max(2 * distance, Min(NBuffers, MAX_RECENT_BLOCKS))))
+	{
+		p->allocated = distance;
+		return true;
+	}
+
+	ereport(LOG,
+			(errmsg("redoahead: not enough memory for redoahead.lookahead = %d; using built-in prefetching",
+					distance)));
+	if (l->refs)
+		pfree(l->refs);
+	l->refs = NULL;
+	recent_blocks__destroy(&p->recent);
+	p->allocated = 0;
+	return false;
+}
+
+/*
+ * Forget what was submitted, and all references between decoding and replay.  The
+ * recent-block cache stays, with the buffers that it knows.
+ */
+void
+prefetcher__forget(Prefetcher *p)
+{
+	p->forgotten_lsn = p->lookahead.decode_lsn;
+	lookahead__clear(&p->lookahead);
+	p->residency.safe_refs = PG_UINT32_MAX;
+	p->residency.safe_bytes = PG_UINT64_MAX;
+	memset(p->slru_pages, 0xff, sizeof(p->slru_pages));
+}

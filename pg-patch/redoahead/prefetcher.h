@@ -1,0 +1,64 @@
+/*
+ * prefetcher.h
+ *		The state of the prefetch routine: one struct, passed down.
+ *
+ * All of it is private to the startup process.  Its memory is allocated when the
+ * first daemon is connected, and stays: daemons may come and go.
+ */
+#ifndef REDOAHEAD_PREFETCHER_H
+#define REDOAHEAD_PREFETCHER_H
+
+#include "postgres.h"
+
+#include "connection.h"
+#include "lookahead.h"
+#include "recent_blocks.h"
+
+/* Pages of each SLRU that are remembered as submitted. */
+#define SLRU_PAGES			16
+
+/* Counters; the names are those of pg_stat_redoahead's columns. */
+typedef struct PrefetchCounters
+{
+	uint64		offered;		/* block references offered by the server */
+	uint64		emitted;		/* references put into the ring, implied ones included */
+	uint64		implied;		/* of those, references that no record names */
+	uint64		hit;			/* found in shared buffers */
+	uint64		skip_rep;		/* covered by an earlier reference */
+	uint64		skip_fpw;		/* restored from a full-page image */
+	uint64		skip_init;		/* initialized by redo */
+	uint64		skip_new;		/* created or truncated by WAL before, or not read */
+	uint64		dropped;		/* not submitted: the ring was full */
+	uint64		buffers_found;	/* references that redo got a buffer for, at replay */
+} PrefetchCounters;
+
+/* Estimates of what redo does to shared buffers until it is where decoding is. */
+typedef struct Residency
+{
+	uint32		safe_refs;		/* references that redo replays before it evicts a block */
+	uint64		safe_bytes;		/* bytes of WAL, likewise */
+	uint64		recent_offered; /* counters when the latest references began */
+	uint64		recent_loads;
+} Residency;
+
+typedef struct Prefetcher
+{
+	Connection	connection;
+	Lookahead	lookahead;
+	RecentBlocks recent;		/* empty until allocated */
+	Residency	residency;
+	PrefetchCounters counters;
+	int			distance;		/* references to look ahead; 0 while not in use */
+	int			allocated;		/* distance that there is memory for */
+	uint64		memory_limit;	/* bytes for decoded records, and again for references */
+	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
+	BlockKey	slru_pages[REDOAHEAD_SLRU_COUNT * SLRU_PAGES];	/* submitted last */
+} Prefetcher;
+
+extern void prefetcher__limit_memory(Prefetcher *p);
+extern int	prefetcher__distance(const Prefetcher *p);
+extern size_t prefetcher__decode_buffer_size(const Prefetcher *p);
+extern bool prefetcher__allocate(Prefetcher *p, int distance);
+extern void prefetcher__forget(Prefetcher *p);
+
+#endif							/* REDOAHEAD_PREFETCHER_H */

@@ -1,0 +1,55 @@
+/*
+ * submit.h
+ *		Submitting blocks to be read: to the daemon, or to the kernel.
+ */
+#ifndef REDOAHEAD_SUBMIT_H
+#define REDOAHEAD_SUBMIT_H
+
+#include "prefetcher.h"
+
+/* References that are put into the ring before the daemon sees them, at most. */
+#define REFS_PER_PUBLISH	32
+
+extern bool submit__to_kernel(const BlockKey *key);
+extern void submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n);
+
+/* Let the daemon see what has been put into the ring. */
+static inline void
+submit__publish(Prefetcher *p)
+{
+	if (emit__publish(&p->connection.emitter))
+		connection__wake(&p->connection);
+}
+
+/* Submit a reference to the daemon.  True if it will get it. */
+static inline bool
+submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
+{
+	Emitter    *e = &p->connection.emitter;
+	EmitResult	result = emit__put(e, ref);
+
+	if (result == EMIT_OK)
+	{
+		p->counters.emitted++;
+		if (e->head - e->published >= REFS_PER_PUBLISH)
+			submit__publish(p);
+	}
+	else if (result == EMIT_FULL)
+		p->counters.dropped++;
+	return result == EMIT_OK;
+}
+
+/* Submit a block of a relation to the daemon, for the record at lsn. */
+static inline bool
+submit__block(Prefetcher *p, const BlockKey *key, XLogRecPtr lsn)
+{
+	struct redoahead_ref ref = {
+		.lsn = lsn,.spc = key->spc,.db = key->db,.rel = key->rel,
+		.block = key->block,.fork = key->fork_kind & 0xff,
+		.kind = REDOAHEAD_KIND_RELATION
+	};
+
+	return submit__ref(p, &ref);
+}
+
+#endif							/* REDOAHEAD_SUBMIT_H */
