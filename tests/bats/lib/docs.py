@@ -153,8 +153,11 @@ def broken(paths):
         for link in re.findall(r'\]\(([^)#:]+)[^):]*\)', content):
             if not os.path.exists(os.path.join(place, link)):
                 yield f'{path}: ({link})'
-        for name in re.findall(r'`((?:bpf|pg-patch|scripts|tests|userspace)/[\w./-]*[\w/])', content):
-            if not os.path.exists(os.path.join(TOP, name)):
+        names = re.findall(r'`((?:bpf|pg-patch|scripts|tests|userspace)/[\w./-]*[\w/])', content)
+        names += re.findall(r'`([\w./-]+\.(?:bt|c|h|py|sql|patch))`(?! in the patched)', content)
+        for name in names:
+            if not any(os.path.exists(os.path.join(TOP, base, name))
+                       for base in ('', place, 'pg-patch/redoahead', 'scripts/bt')):
                 yield f'{path}: `{name}`'
 
 
