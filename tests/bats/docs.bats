@@ -33,7 +33,7 @@ nothing() {					# COMMAND...
 @test "--help and man page have the same options, ranges and defaults" {
 	local command
 	for command in serve trace; do
-		ARGP_HELP_FMT=rmargin=5000 "$redoahead" "$command" --help | docs help >"$work/help"
+		"$redoahead" "$command" --help | docs help >"$work/help"
 		docs options "$top/userspace/redoahead-$command.1" >"$work/page"
 		same "$work/help" "$work/page"
 	done
@@ -53,7 +53,7 @@ nothing() {					# COMMAND...
 
 @test "the man page has each member of the statistics file and each column of the timeline" {
 	start -- --timeline "$work/timeline"
-	docs members "$work/stats" "$top/userspace/report/stats.c" >"$work/members"
+	docs members "$work/stats" "$top/userspace/report/statistics.c" >"$work/members"
 	docs rows "$top/userspace/redoahead-serve.1" STATISTICS >"$work/page"
 	same "$work/members" "$work/page"
 	head -n 1 "$work/timeline" | tr '\t' '\n' | sort >"$work/columns"

@@ -79,8 +79,8 @@ def fact(names, description):
 
 
 def help_options(output):
-    for line in output.splitlines():
-        option = re.match(r' {2,6}((?:-., )?--\S+(?: or -.)?)\s*(.*)', line)
+    for line in re.sub(r'\n {20,}', ' ', output).splitlines():
+        option = re.match(r' {2,6}((?:-., )?--\S+)\s*(.*)', line)
         if option:
             yield fact(option[1], option[2])
 
