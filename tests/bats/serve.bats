@@ -34,18 +34,6 @@ load lib/daemon
 	[[ $output == redoahead\ [0-9]* ]]
 }
 
-@test "the manual page names every option, and every counter of the statistics file" {
-	local page word
-	page=$(sed 's/\\-/-/g' "$top/userspace/redoahead.1")
-	for word in $("$redoahead" serve --help | grep -oE -- '--[a-z-]+' | sort -u); do
-		[[ $page == *"$word"* ]] || { echo "no $word"; return 1; }
-	done
-	start --
-	for word in $(sed -nE 's/^ {2,4}"([a-z_]+)".*/\1/p' "$work/stats"); do
-		[[ $page == *"${word%_by_*}"* ]] || { echo "no $word"; return 1; }
-	done
-}
-
 @test "what is not a data directory is refused" {
 	run "$redoahead" serve -D "$work/none"
 	[ "$status" -eq 1 ]

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# Documents against program and sources: options, ranges and defaults, counters,
+# columns, messages, links.
+# bats file_tags=no-server
+
+bats_require_minimum_version 1.5.0
+load lib/daemon
+
+docs() { python3 -B "$BATS_TEST_DIRNAME/lib/docs.py" "$@"; }
+
+# Compare two lists; an empty one proves nothing.
+same() {					# FILE FILE
+	[ "$(grep -c . "$1")" -gt 0 ]
+	diff -u "$1" "$2"
+}
+
+# Run a command that succeeds and has nothing to complain about.
+nothing() {					# COMMAND...
+	run -0 "$@"
+	[ -z "$output" ] || { echo "$output"; return 1; }
+}
+
+@test "each command has a man page" {
+	"$redoahead" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | sort >"$work/commands"
+	sed -nE 's/^\.BR redoahead\\-([a-z]+) .*/\1/p' "$top/userspace/redoahead.1" | sort -u >"$work/page"
+	same "$work/commands" "$work/page"
+	while read -r command; do
+		[ -e "$top/userspace/redoahead-$command.1" ]
+	done <"$work/commands"
+}
+
+# Lost otherwise: what a new option does, and defaults that were changed.
+@test "--help and man page have the same options, ranges and defaults" {
+	local command
+	for command in serve trace; do
+		"$redoahead" "$command" --help | docs help >"$work/help"
+		docs options "$top/userspace/redoahead-$command.1" >"$work/page"
+		same "$work/help" "$work/page"
+	done
+}
+
+@test "ranges are those that the program enforces" {
+	local command option least most
+	for command in serve trace; do
+		docs ranges "$top/userspace/redoahead-$command.1" >"$work/ranges"
+		[ -s "$work/ranges" ]
+		while read -r option least most; do
+			run -2 "$redoahead" "$command" -D "$pgdata" "$option=x"
+			[[ $output == *"from $least to $most"* ]] || { echo "$option: $output"; return 1; }
+		done <"$work/ranges"
+	done
+}
+
+@test "the man page has each member of the statistics file and each column of the timeline" {
+	start -- --timeline "$work/timeline"
+	docs members "$work/stats" "$top/userspace/report/statistics.c" >"$work/members"
+	docs rows "$top/userspace/redoahead-serve.1" STATISTICS >"$work/page"
+	same "$work/members" "$work/page"
+	head -n 1 "$work/timeline" | tr '\t' '\n' | sort >"$work/columns"
+	docs rows "$top/userspace/redoahead-serve.1" TIMELINE >"$work/page"
+	same "$work/columns" "$work/page"
+}
+
+@test "the man page has each column of the views" {
+	local view
+	for view in pg_stat_redoahead pg_stat_redoahead_images; do
+		sed -n "/FUNCTION $view(/,/AS/s/.*OUT \([a-z_]*\) .*/\1/p" \
+			"$top/pg-patch/redoahead/redoahead--1.0.sql" | sort >"$work/columns"
+		docs rows "$top/userspace/redoahead-serve.1" "$view" >"$work/page"
+		same "$work/columns" "$work/page"
+	done
+}
+
+# Lost otherwise: a message that nobody can look up, and remedies for one that is gone.
+@test "TROUBLESHOOTING has each message, and no other" {
+	nothing docs unexplained "$top"/userspace/*.1
+	nothing docs unknown "$top"/userspace/*.1
+}
+
+@test "links and paths in the documents lead somewhere, and README is short" {
+	local -a files
+	mapfile -t files < <(find "$top" -name README.md -not -path '*/build/*')
+	[ ${#files[@]} -ge 4 ]
+	nothing docs broken "${files[@]}"
+	[ "$(wc -c <"$top/README.md")" -le 8192 ]
+}
+
+@test "man pages have no errors" {
+	local file
+	for file in "$top"/userspace/*.1; do
+		if command -v mandoc >/dev/null; then
+			nothing mandoc -T lint -W warning "$file"
+		elif command -v man >/dev/null; then
+			nothing bash -c 'man --warnings -E UTF-8 -P cat -l "$1" 2>&1 >/dev/null' - "$file"
+		else
+			skip "neither mandoc nor man is installed"
+		fi
+	done
+}
+
+@test "the documents have each patch of the queue and each setting of the extension" {
+	sed 's/\.patch$//' "$top/pg-patch/18/series" | sort >"$work/series"
+	sed -nE 's/^\| `([0-9]{4}-[a-z-]+)` .*/\1/p' "$top/pg-patch/README.md" | sort >"$work/page"
+	same "$work/series" "$work/page"
+	grep -ohE '"redoahead\.[a-z_]+",' "$top"/pg-patch/redoahead/settings.c | tr -d '",' | sort >"$work/settings"
+	sed -nE 's/^\| `(redoahead\.[a-z_]+)` .*/\1/p' "$top/README.md" | sort >"$work/page"
+	same "$work/settings" "$work/page"
+}
