@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# scripts/trace-validate: the evidence that it holds against redoahead trace is
-# read right, and agrees with itself; and so does the trace.
+# scripts/trace-validate: its evidence is parsed correctly and agrees with itself,
+# and redoahead trace agrees with it.
 
 bats_require_minimum_version 1.5.0
 # bats file_tags=exclusive
@@ -45,7 +45,7 @@ need_evidence() {
 	done
 }
 
-# Lost otherwise: evidence that counts something else than it says.
+# Lost otherwise: evidence that counts something else.
 @test "system calls are understood" {
 	python <<-'EOF'
 	from bench import syscalls
@@ -152,15 +152,15 @@ trace_agrees() {
 	EOF
 }
 
-# Lost otherwise: the trace would be held against something that is wrong itself.
-@test "what strace, the kernel, the server and the daemon tell of a recovery agrees" {
+# Lost otherwise: evidence that is wrong itself.
+@test "strace, the kernel, the server and the daemon agree about a recovery" {
 	need_evidence
 	agrees_once_in_three evidence_agrees --evidence-only --case redoahead,left-out
 	[ -z "$(grep "$REDOAHEAD_BENCH_DIR" /proc/self/mounts)" ]
 	[ -z "$(losetup -n -O BACK-FILE | grep -F "$REDOAHEAD_BENCH_DIR")" ]
 }
 
-# Lost otherwise: redoahead trace may say what it likes.
+# Lost otherwise: wrong reports of redoahead trace.
 @test "redoahead trace agrees with the evidence" {
 	need_evidence
 	agrees_once_in_three trace_agrees
