@@ -38,6 +38,7 @@ trace_wrapper=()
 start_trace() {				# DATA [OPTION...]
 	local data=$1
 	shift
+	rm -f "$data.trace.log"		# of a trace before, which was ready
 	# To look up names writes hint bits.
 	"${trace_wrapper[@]}" "$WORK/redoahead" trace -D "$data" --names=off "$@" \
 		>"$data.trace" 2>"$data.trace.log" </dev/null 3>&- &
