@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "cluster/cluster.h"
-#include "report/findings.h"
+#include "trace/findings.h"
 
 void		names__find(const struct cluster *cluster, struct findings_row *rows, uint32_t count,
 						bool wait, int stop_fd);
