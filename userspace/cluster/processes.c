@@ -103,9 +103,9 @@ processes__server(const struct cluster *cluster, struct processes_server *server
 			return -ENOENT;
 		*lines[i]++ = '\0';
 	}
+	server->ready = strncmp(lines[7], "ready", 5) == 0;
 	if (lines[4][0] == '\0')
 		return -ENOENT;
-	server->ready = strncmp(lines[7], "ready", 5) == 0;
 	server->port = (int) strtol(lines[3], NULL, 10);
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int) postmaster);
 	n = readlink(path, server->psql, sizeof(server->psql) - sizeof("psql"));

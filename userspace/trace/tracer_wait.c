@@ -21,9 +21,6 @@
 /* Time between two checks for the startup process of a server that runs, ms. */
 #define RUNNING_CHECK_MS	500
 
-/* How long a new server has to start its startup process, us. */
-#define STARTUP_WAIT_US		1000000
-
 /* Time between two searches for daemons while there is none, and else, us. */
 #define DAEMON_SEARCH_US	250000
 #define DAEMON_CHECK_US		1000000
@@ -132,13 +129,23 @@ check_state(struct tracer *tracer, bool *recovers)
 		*recovers = controlfile__needs_recovery(&tracer->control, cluster);
 }
 
+/* Has a server started, so that only a crash would make it recover? */
+static bool
+has_started(const struct tracer *tracer)
+{
+	struct processes_server server = {0};
+
+	/* That it has no socket does not matter here. */
+	(void) processes__server(tracer->config->cluster, &server);
+	return server.ready;
+}
+
 /* Wait until a startup process recovers, or for a signal. */
 void
 tracer__wait_for_recovery(struct tracer *tracer)
 {
 	bool		recovers = false;	/* would a startup process recover? */
 	bool		is_new = false; /* did the server start while this waited? */
-	uint64_t	await_us = 0;
 	pid_t		server = 0;
 
 	while (!tracer->stop)
@@ -160,7 +167,6 @@ tracer__wait_for_recovery(struct tracer *tracer)
 				check_state(tracer, &recovers);
 			await(tracer, postmaster);
 			server = postmaster;
-			await_us = clock__now_us();
 		}
 		tracer->startup = processes__startup(postmaster);
 		if (tracer->startup != 0 && recovers)
@@ -169,13 +175,12 @@ tracer__wait_for_recovery(struct tracer *tracer)
 				await(tracer, postmaster);
 			return;
 		}
-		if (tracer->startup != 0 || clock__now_us() - await_us < STARTUP_WAIT_US)
+		if (tracer->startup != 0 || !has_started(tracer))
 		{
 			tracer__wait_ms(tracer, START_CHECK_MS);
 			continue;
 		}
 
-		/* It runs; only the crash of one of its processes makes it recover now. */
 		if (is_new && recovers)
 			log_warning("recovery of the server (PID %d) was over before it could be followed; "
 						"waiting for the next one", (int) postmaster);
