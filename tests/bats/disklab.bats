@@ -5,7 +5,7 @@
 # scripts/disklab-validate.
 
 load lib/machine
-# bats file_tags=exclusive,no-server
+# bats file_tags=exclusive
 
 setup() {
 	scripts=$BATS_TEST_DIRNAME/../../scripts
