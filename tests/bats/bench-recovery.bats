@@ -4,7 +4,6 @@
 # resumed.  The figures themselves say nothing here: they are too small.
 
 load lib/machine
-# bats file_tags=exclusive
 
 setup_file() {
 	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-bench-recovery.XXXXXX")

@@ -3,7 +3,7 @@
 # process with known reads (tests/tools/known_reads.py) reads.
 
 bats_require_minimum_version 1.5.0
-# bats file_tags=exclusive,no-server
+# bats file_tags=exclusive
 
 cold=40 warm=25 wal=7				# blocks
 

@@ -3,7 +3,6 @@
 # clusters are made of a few hand-made pages: no server is needed.
 
 bats_require_minimum_version 1.5.0
-# bats file_tags=no-server
 
 setup() {
 	compare=$BATS_TEST_DIRNAME/../../scripts/compare-clusters

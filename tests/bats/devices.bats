@@ -89,7 +89,7 @@ nothing_after_the_end() {	# DEVICE
 	EOS
 }
 
-controller_tells() {		# DEVICE
+controller_reports() {		# DEVICE
 	judge "$1" <<-'EOS'
 		rows, control, counters = run['timeline'], run['stats']['control'], run['daemon']
 		assert len(rows) >= 2, rows
@@ -126,8 +126,8 @@ controller_tells() {		# DEVICE
 @test "raid: the daemon reads nothing after recovery has ended" { nothing_after_the_end raid0; }
 
 # Lost otherwise: nobody could see why the daemon did what it did.
-@test "ssd: timeline and record of the controller are there, and plausible" { controller_tells ssd; }
-@test "raid: timeline and record of the controller are there, and plausible" { controller_tells raid0; }
+@test "ssd: the timeline and the record of the controller are complete and plausible" { controller_reports ssd; }
+@test "raid: the timeline and the record of the controller are complete and plausible" { controller_reports raid0; }
 
 # Lost otherwise: the speed of eight disks, of which one would do all the work.
 @test "raid: the reads are spread over all disks" {

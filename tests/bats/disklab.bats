@@ -5,7 +5,7 @@
 # scripts/disklab-validate.
 
 load lib/machine
-# bats file_tags=exclusive,no-server
+# bats file_tags=exclusive
 
 setup() {
 	scripts=$BATS_TEST_DIRNAME/../../scripts
@@ -105,7 +105,7 @@ is_healthy() {
 
 # Lost otherwise: nobody could make an array, see whether to trust it, and get
 # rid of it; and a second `up` could destroy the data of the first.
-@test "an array comes up, tells its health, and goes down" {
+@test "an array comes up, reports its health, and goes down" {
 	need_disks
 	up --model hdd --disks 2 --raid 0 --size 1G
 	[ "$(cat "$work/up.out")" = "$lab/mnt" ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Documents against program and sources: options, ranges and defaults, counters,
 # columns, messages, links.
-# bats file_tags=no-server
+# bats file_tags=fast
 
 bats_require_minimum_version 1.5.0
 load lib/daemon

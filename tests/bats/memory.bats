@@ -3,9 +3,9 @@
 # what redo touches.  What is read ahead must still be there when redo comes to
 # it: at most 2 % of it may be evicted before.
 #
-# The kernel itself is the witness (scripts/lib/bench/pagecache.py): it tells of
-# each page that the daemon adds to the page cache, of each page that leaves it,
-# and of each page that the startup process reads.
+# The kernel reports (scripts/lib/bench/pagecache.py) each page that the daemon
+# adds to the page cache, each page that is evicted, and each page that the
+# startup process reads.
 
 load lib/machine
 # bats file_tags=exclusive

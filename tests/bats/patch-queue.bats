@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The patch queue: that it survives import and export unchanged and applies
 # without fuzz, and that what does not is refused by name.
-# bats file_tags=no-server
+# bats file_tags=fast
 
 setup_file()
 {

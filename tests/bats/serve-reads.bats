@@ -3,7 +3,7 @@
 # how far ahead, what it counts, and what it does where reading is hard.
 
 load lib/daemon
-# bats file_tags=no-server
+# bats file_tags=fast
 
 @test "blocks are read once each, joined, and counted" {
 	relation base/5/16384 2000

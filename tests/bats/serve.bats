@@ -3,7 +3,7 @@
 # handshake, sessions, and what is left behind.
 
 load lib/daemon
-# bats file_tags=no-server
+# bats file_tags=fast
 
 @test "usage errors exit 2 and say what is wrong" {
 	run "$redoahead"

@@ -48,9 +48,9 @@ catch_up() {
 	wait_until "the standby" has_replayed "$STANDBY" "$(sql "$DATA" -c "select pg_current_wal_flush_lsn()")"
 }
 
-# ---------- what is told ----------
+# ---------- what tools report ----------
 
-@test "pg_waldump tells method and saving of each image, and adds them up" {
+@test "pg_waldump prints method and saving of each image, and their sums" {
 	crash_with "$PATCHED" "$DATA" wal_compression=lz4:transform
 	waldump "$PATCHED" "$DATA" -b >"$CASE/records" 2>/dev/null || true
 	grep -qE 'FPW\); hole: offset: [0-9]+, length: [0-9]+, compression saved: [0-9]+, method: lz4:transform$' "$CASE/records"
@@ -67,7 +67,7 @@ catch_up() {
 	grep -E '^ExtendedImages +1 ' "$CASE/stats"
 }
 
-@test "pg_walinspect tells method and saving" {
+@test "pg_walinspect reports method and saving" {
 	start_primary wal_compression=zstd:transform
 	from=$(sql "$DATA" -c "select pg_current_wal_insert_lsn()")
 	sql "$DATA" -c "create index on narrow (v)" -c "set wal_compression = zlib" -c "create index on narrow (v)"

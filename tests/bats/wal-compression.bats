@@ -120,7 +120,7 @@ single_user() {				# SERVER DATA SETTING
 	no grep ERROR "$2.log"
 }
 
-# All that stock's pg_waldump tells of WAL, but for times; and the images, as pages
+# All that stock's pg_waldump prints of WAL, without times; and the images, as pages
 # and as the bytes that are in WAL.
 contents() {				# DATA
 	mkdir "$1.images"

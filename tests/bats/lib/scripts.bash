@@ -1,8 +1,6 @@
 # What the tests of benchmark scripts share: a directory of its own for each, and
 # Python with the scripts' modules.  It tests nothing by itself.
 
-. "$BATS_TEST_DIRNAME/lib/common.bash"
-
 setup() {
 	scripts=$BATS_TEST_DIRNAME/../../scripts
 	work=$(mktemp -d "${TMPDIR:-/var/tmp}/redoahead-scripts.XXXXXX")
@@ -13,7 +11,12 @@ teardown() {
 	rm -rf "$work"
 }
 
-# The same as python, with a script's functions in `tool`: all of it but the line that runs it.
+# The program comes from standard input.
+python() {					# [ARGUMENT...]
+	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
+}
+
+# The same with a script's functions in `tool`: all of it but the line that runs it.
 python_with() {				# SCRIPT
 	python 3<&0 "$scripts/$1" <<-'EOF'
 	import os, sys
