@@ -258,6 +258,6 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	pages = host.residency(sys.argv[1])
 	blocks = [pages[i] + pages[i + 1] for i in range(0, len(pages), 2)]
 	print(f'{blocks.count(2)} whole blocks, {blocks.count(1)} halves')
-	assert blocks.count(2) >= 1500 and blocks.count(1) == 0, blocks
+	assert blocks.count(2) >= 1500 and blocks.count(1) == 0
 	EOF
 }

@@ -24,7 +24,7 @@
 #define MAX_REQUESTS	4096
 #define ROUND_US	100		/* between two rounds */
 
-/* A request as the backend got it. */
+/* A request as the backend received it. */
 struct submitted
 {
 	uint32_t	block;			/* first block */
@@ -40,10 +40,10 @@ static struct
 	unsigned	allowed;		/* may be completed in the next flush */
 	unsigned	in_flight;		/* blocks, now */
 	unsigned	most;			/* blocks, ever */
-	bool		no_cachestat;	/* can it not be told what is there? */
-	unsigned	looks;			/* blocks looked for */
+	bool		no_cachestat;	/* can residency not be checked? */
+	unsigned	looks;			/* residency checks */
 	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
-	unsigned	releases;		/* blocks let go of */
+	unsigned	releases;		/* blocks released */
 	bool		released[MAX_REQUESTS]; /* block n is one of them */
 } fake;
 

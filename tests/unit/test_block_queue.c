@@ -13,11 +13,13 @@
 #include "engine/block_queue.h"
 
 static struct block_queue queue;
+static uint64_t newest_lsn;		/* of the blocks added */
 
 static int
 make_queue(void **state)
 {
 	(void) state;
+	newest_lsn = 0;
 	return block_queue__create(&queue, 64);
 }
 
@@ -35,7 +37,9 @@ add(uint32_t rel, uint32_t segment, uint32_t block, uint64_t lsn)
 	struct relpath_key key = {.spc = 1663,.db = 5,.rel = rel,.segment = segment};
 
 	assert_true(block_queue__room(&queue) > 0);
-	block_queue__add(&queue, &key, block, lsn);
+	block_queue__add(&queue, &key, block, lsn, lsn < newest_lsn);
+	if (lsn > newest_lsn)
+		newest_lsn = lsn;
 }
 
 /* The next run is of these blocks, and is submitted. */
@@ -206,9 +210,9 @@ test_what_failed_is_not_ahead(void **state)
 	assert_int_equal(queue.ahead, 0);
 }
 
-/* Take the next run, which was there already. */
+/* Take the next run, which is resident. */
 static void
-find(void)
+skip_resident(void)
 {
 	struct block_run run;
 
@@ -216,36 +220,92 @@ find(void)
 	block_queue__finish(&queue, &run, BLOCK_RESIDENT);
 }
 
-/* Lost otherwise: what leaves memory before redo comes would be found missing by redo. */
+/* Only what was submitted and redo has not reached may have to be read again. */
 static void
-test_what_was_there_is_always_looked_at_again(void **state)
+test_submitted_blocks_are_found_by_position(void **state)
 {
 	struct block_run run;
 
 	(void) state;
-	for (uint32_t i = 0; i < 32; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		add(1, 0, 2 * i, i);
-	block_queue__begin_sweep(&queue, 100);
-	for (uint32_t i = 0; i < 32; i++)
-		if (i == 5 || i == 7)
-			find();
-		else
-			take(1, 0, 2 * i, 1, i, 0);
-	assert_int_equal(queue.ahead, 32);
-	assert_int_equal(block_queue__lsn_ahead(&queue, 31), 31);
-	assert_true(block_queue__lsn_ahead(&queue, 32) == UINT64_MAX);
-	for (uint32_t i = 0; i < 32; i++)
-		if (i % 16 == 0 || i == 5 || i == 7)
-		{
-			assert_false(i > 0 && block_queue__next_to_revalidate(&queue, i - 1, 16, &run));
-			assert_true(block_queue__next_to_revalidate(&queue, i, 16, &run));
-			assert_int_equal(run.block, 2 * i);
-			assert_true(run.evicted);
-			assert_int_equal(run.resident, i == 5 || i == 7);
-		}
-	assert_false(block_queue__next_to_revalidate(&queue, 100, 16, &run));
-	assert_false(block_queue__retire(&queue, 100, &run));
+	block_queue__begin_sweep(&queue, 4);
+	take(1, 0, 0, 1, 0, 0);
+	take(1, 0, 2, 1, 1, 0);
+	skip_resident();
+	assert_true(block_queue__next(&queue, 16, &run));
+	block_queue__finish(&queue, &run, BLOCK_REFUSED);
+	assert_false(block_queue__retire(&queue, 1, &run));
+	for (uint64_t position = 0; position < 6; position++)
+		assert_int_equal(block_queue__submitted(&queue, position, &run),
+						 position == 1 || position == 2);
+	assert_true(block_queue__submitted(&queue, 2, &run));
+	assert_int_equal(run.block, 4);
+	assert_int_equal(run.blocks, 1);
+	assert_true(run.evicted);
+}
+
+/* Lost otherwise: redo would read a block on its own that the server has emitted late. */
+static void
+test_urgent_blocks_go_first(void **state)
+{
+	struct block_run run;
+
+	(void) state;
+	for (uint32_t i = 0; i < 10; i++)
+		add(1, 0, 2 * i, 100 + i);
+	add(1, 0, 50, 20);
+	add(1, 0, 52, 10);
+	add(1, 0, 54, 30);
+	/* The one that redo has reached is returned as missed. */
+	assert_true(block_queue__retire(&queue, 15, &run) == false);
+	assert_true(block_queue__retire(&queue, 25, &run));
+	assert_int_equal(run.block, 50);
+	assert_true(block_queue__retire(&queue, 25, &run));
+	assert_int_equal(run.block, 52);
+	assert_false(block_queue__retire(&queue, 25, &run));
+	assert_true(block_queue__next_deadline(&queue, 1, &run));
+	assert_int_equal(run.block, 54);
+	assert_int_equal(block_queue__finish(&queue, &run, BLOCK_SUBMITTED), 0);
+	/* They do not take part in the read-ahead limit. */
 	assert_int_equal(queue.ahead, 0);
+	assert_true(block_queue__next_deadline(&queue, 1, &run));
+	assert_int_equal(run.block, 0);
+	block_queue__finish(&queue, &run, BLOCK_SUBMITTED);
+	assert_false(block_queue__next_deadline(&queue, 1, &run));
+	assert_int_equal(queue.ahead, 1);
+	assert_int_equal(queue.queued, 9);
+	while (block_queue__retire(&queue, 1000, &run))
+		;
+	assert_int_equal(queue.queued + queue.ahead, 0);
+}
+
+/* Lost otherwise: their positions would overwrite each other. */
+static void
+test_there_is_room_for_many_urgent_blocks(void **state)
+{
+	struct block_run run;
+
+	(void) state;
+	for (uint32_t round = 0; round < 10; round++)
+	{
+		uint64_t	lsn = 1000 * (round + 1);
+
+		add(1, 0, 1, lsn);
+		for (uint32_t i = 0; i < 63; i++)
+			add(1, 0, 1000 + 2 * i, lsn - 500 + i);
+		assert_int_equal(block_queue__room(&queue), 0);
+		for (uint32_t i = 0; i < 63; i++)
+		{
+			assert_true(block_queue__next_deadline(&queue, 4, &run));
+			assert_int_equal(run.block, 1000 + 2 * i);
+			block_queue__finish(&queue, &run, BLOCK_SUBMITTED);
+		}
+		assert_true(block_queue__retire(&queue, lsn + 1, &run));
+		assert_int_equal(run.block, 1);
+		assert_false(block_queue__retire(&queue, lsn + 1, &run));
+		assert_int_equal(block_queue__room(&queue), 64);
+	}
 }
 
 /* Take the next run, which was absent. */
@@ -258,9 +318,9 @@ read_absent(void)
 	block_queue__finish(&queue, &run, BLOCK_READ_ABSENT);
 }
 
-/* Lost otherwise: what redo will read would be let go of, or what is not ours. */
+/* Lost otherwise: blocks that redo will read, or of other processes, would be released. */
 static void
-test_what_was_absent_is_told_when_redo_has_used_it(void **state)
+test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
 {
 	struct block_run run;
 
@@ -269,9 +329,9 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 		add(1, 0, 2 * i, i);
 	block_queue__begin_sweep(&queue, 100);
 	read_absent();
-	find();						/* somebody else has brought it */
+	skip_resident();			/* another process has read it */
 	read_absent();
-	take(1, 0, 6, 1, 3, 0);		/* somebody else may have */
+	take(1, 0, 6, 1, 3, 0);		/* another process may have */
 	read_absent();
 	assert_false(block_queue__used(&queue, 0, 64, &run));
 	assert_false(block_queue__retire(&queue, 4, &run));
@@ -296,7 +356,7 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 	assert_false(block_queue__used(&queue, 0, 1, &run));
 	assert_false(block_queue__used(&queue, 0, 64, &run));
 
-	/* Nobody asks for long: what is left of them is told, and no other block. */
+	/* Not called for long: those that are left are returned, and no other block. */
 	for (uint32_t i = 10; i < 80; i++)
 	{
 		add(1, 0, 2 * i, i);
@@ -332,8 +392,8 @@ test_random_traffic_loses_nothing(void **state)
 	{
 		for (unsigned n = (unsigned) rand() % 40; n > 0 && added < BLOCKS && block_queue__room(&queue) > 0; n--)
 		{
-			/* Each block is named by one record, in an order of its own. */
-			add(1, 0, added * 7919 % BLOCKS, added);
+			/* Each block is named by one record; some are out of LSN order. */
+			add(1, 0, added * 7919 % BLOCKS, rand() % 8 > 0 || added < replay + 10 ? added : added - 5);
 			added++;
 		}
 		for (unsigned n = (unsigned) rand() % 10; n > 0; n--)
@@ -373,8 +433,10 @@ main(void)
 		BLOCK_QUEUE_TEST(test_the_deadline_queue_goes_first),
 		BLOCK_QUEUE_TEST(test_what_was_replayed_is_removed),
 		BLOCK_QUEUE_TEST(test_what_failed_is_not_ahead),
-		BLOCK_QUEUE_TEST(test_what_was_there_is_always_looked_at_again),
-		BLOCK_QUEUE_TEST(test_what_was_absent_is_told_when_redo_has_used_it),
+		BLOCK_QUEUE_TEST(test_submitted_blocks_are_found_by_position),
+		BLOCK_QUEUE_TEST(test_urgent_blocks_go_first),
+		BLOCK_QUEUE_TEST(test_there_is_room_for_many_urgent_blocks),
+		BLOCK_QUEUE_TEST(test_what_was_absent_is_returned_when_redo_has_used_it),
 		BLOCK_QUEUE_TEST(test_random_traffic_loses_nothing),
 	};
 

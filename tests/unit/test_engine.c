@@ -1,31 +1,31 @@
 /*
  * test_engine.c
- *		What the engine asks a backend for: in which order, how much at a time, how
- *		far ahead, and that every block ends in one counter.
+ *		What the engine submits: in which order, how much at a time, how far ahead,
+ *		and that every block ends in one counter.
  */
 #include "engine_fixture.h"
 
-/* The place of a block in the order of requests. */
+/* The position of a block in the order of requests. */
 static unsigned
 turn_of(uint32_t block)
 {
 	for (unsigned i = 0; i < fake.count; i++)
 		if (block - fake.submitted[i].block < fake.submitted[i].blocks)
 			return i;
-	fail_msg("block %u was never asked for", block);
+	fail_msg("block %u was never submitted", block);
 	return 0;
 }
 
 /* Lost otherwise: the speed of disks, which a sweep is for. */
 static void
-blocks_are_asked_for_in_the_order_of_the_disk(void **state)
+blocks_are_submitted_in_the_order_of_the_disk(void **state)
 {
 	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 200; i++)
 		offer((i * 7919) % 200 * 10, 1000 + i);
 	run(1);
-	/* the deadline queue is of eight */
+	/* after the eight that redo needs next */
 	for (unsigned i = 9; i < fake.count; i++)
 		assert_true(fake.submitted[i].block > fake.submitted[i - 1].block);
 	for (uint32_t i = 0; i < 200; i++)
@@ -33,9 +33,9 @@ blocks_are_asked_for_in_the_order_of_the_disk(void **state)
 	finish_and_account(200);
 }
 
-/* Lost otherwise: redo would wait for the block that it wants next. */
+/* Lost otherwise: redo would wait for the block that it needs next. */
 static void
-what_redo_wants_next_goes_first(void **state)
+what_redo_needs_next_goes_first(void **state)
 {
 	(void) state;
 	start(256, 4096);
@@ -48,11 +48,11 @@ what_redo_wants_next_goes_first(void **state)
 }
 
 /*
- * Lost otherwise: a block that left shared buffers would be read by redo itself,
- * since the one who asks for it late would wait behind all that is read ahead.
+ * Lost otherwise: a block evicted from shared buffers, which the server emits late,
+ * would be submitted after all that is read ahead, and redo would read it itself.
  */
 static void
-what_is_asked_for_late_overtakes_what_is_read_ahead(void **state)
+blocks_out_of_order_overtake_what_is_read_ahead(void **state)
 {
 	(void) state;
 	start(16, 4096);
@@ -70,13 +70,13 @@ what_is_asked_for_late_overtakes_what_is_read_ahead(void **state)
 	}
 	for (uint32_t i = 0; i < 10; i++)
 		assert_true(turn_of(50005 + 10 * i) < 48);
-	assert_int_equal(engine__ahead(engine), fake.count);
+	assert_int_equal(engine__ahead(engine), fake.count - 10);	/* urgent ones do not count */
 	finish_and_account(2010);
 }
 
-/* Lost otherwise: blocks that nobody has asked for before would wait for ever. */
+/* Lost otherwise: redo would wait for all others. */
 static void
-many_late_ones_leave_room_for_the_others(void **state)
+many_blocks_out_of_order_do_not_stop_the_others(void **state)
 {
 	uint64_t	lsn = 1000;
 
@@ -89,7 +89,7 @@ many_late_ones_leave_room_for_the_others(void **state)
 		offer(100000 - 10 * i, ++lsn);
 	for (unsigned rounds = 0; rounds < 10; rounds++)
 		run(1);
-	/* More of them than the deadline queue of eight takes, and in the order of the disk. */
+	/* In sweeps, in the order of the disk. */
 	assert_true(turn_of(100000 - 10 * 90) < turn_of(100000 - 10 * 80));
 	assert_true(engine__ahead(engine) <= 1024);
 	finish_and_account(1000);
@@ -97,7 +97,7 @@ many_late_ones_leave_room_for_the_others(void **state)
 
 /* Lost otherwise: what is read ahead would be evicted before redo comes to it. */
 static void
-no_more_is_ahead_than_the_window(void **state)
+no_more_is_ahead_than_the_readahead_limit(void **state)
 {
 	uint32_t	offered = 0;
 
@@ -109,7 +109,7 @@ no_more_is_ahead_than_the_window(void **state)
 		run(1);
 	assert_int_equal(offered, 512);
 	assert_int_equal(engine__ahead(engine), 512);
-	/* Redo goes on, and so does reading. */
+	/* Redo proceeds, and so does reading. */
 	run(1256);
 	assert_int_equal(engine__ahead(engine), 256);
 	assert_int_equal(engine__room(engine), 256);
@@ -140,7 +140,7 @@ no_more_is_in_flight_than_the_depth(void **state)
 
 /* Lost otherwise: reads that nobody needs any more would take the disk from redo. */
 static void
-what_redo_has_come_to_is_not_read(void **state)
+what_redo_has_reached_is_not_read(void **state)
 {
 	(void) state;
 	start(64, 4096);
@@ -153,14 +153,14 @@ what_redo_has_come_to_is_not_read(void **state)
 	finish_and_account(100);
 }
 
-/* Lost otherwise: a block asked for twice in one sweep would be read twice. */
+/* Lost otherwise: a block named twice in one sweep would be read twice. */
 static void
 neighbours_are_joined_and_the_same_is_read_once(void **state)
 {
 	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 20; i++)
-		offer(10000 + i * 10, 1000 + i);		/* fill the deadline queue */
+		offer(10000 + i * 10, 1000 + i);		/* those that redo needs next */
 	for (uint32_t i = 0; i < 8; i++)
 		offer(500 + i, 2000 + i);
 	offer(503, 3000);
@@ -175,13 +175,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(blocks_are_asked_for_in_the_order_of_the_disk, stop),
-		cmocka_unit_test_teardown(what_redo_wants_next_goes_first, stop),
-		cmocka_unit_test_teardown(what_is_asked_for_late_overtakes_what_is_read_ahead, stop),
-		cmocka_unit_test_teardown(many_late_ones_leave_room_for_the_others, stop),
-		cmocka_unit_test_teardown(no_more_is_ahead_than_the_window, stop),
+		cmocka_unit_test_teardown(blocks_are_submitted_in_the_order_of_the_disk, stop),
+		cmocka_unit_test_teardown(what_redo_needs_next_goes_first, stop),
+		cmocka_unit_test_teardown(blocks_out_of_order_overtake_what_is_read_ahead, stop),
+		cmocka_unit_test_teardown(many_blocks_out_of_order_do_not_stop_the_others, stop),
+		cmocka_unit_test_teardown(no_more_is_ahead_than_the_readahead_limit, stop),
 		cmocka_unit_test_teardown(no_more_is_in_flight_than_the_depth, stop),
-		cmocka_unit_test_teardown(what_redo_has_come_to_is_not_read, stop),
+		cmocka_unit_test_teardown(what_redo_has_reached_is_not_read, stop),
 		cmocka_unit_test_teardown(neighbours_are_joined_and_the_same_is_read_once, stop),
 	};
 

@@ -7,8 +7,8 @@
  * to its end before the next one begins.  Blocks that arrive meanwhile are queued for
  * the next sweep, so that none is delayed by more than two sweeps (Coffman, Klimko and
  * Ryan, "Analysis of scanning policies for reducing disk seek times", 1972: FSCAN).  A
- * sweep over thousands of blocks may be long: the deadline queue are the next few for
- * redo, which are submitted first.
+ * sweep over thousands of blocks may be long, so blocks out of LSN order, which redo needs
+ * soon, and the next few for redo are submitted before it.
  *
  * A pure data structure: uses no file, no clock and no shared memory.
  */
@@ -27,7 +27,7 @@ enum entry_state
 	ENTRY_ABSENT,				/* submitted, and was not resident before */
 	ENTRY_RESIDENT,				/* was resident before */
 	ENTRY_USED,					/* was absent, and redo has reached it */
-	ENTRY_DROPPED					/* replayed, refused, or a duplicate */
+	ENTRY_DROPPED				/* replayed, refused, or a duplicate */
 };
 
 struct block_queue_entry
@@ -36,6 +36,7 @@ struct block_queue_entry
 	struct relpath_key key;		/* the segment file */
 	uint32_t	block;			/* block in the segment */
 	enum entry_state state;		/* what became of it */
+	bool		urgent;			/* is it out of LSN order? */
 };
 
 /* Make a queue of at least so many entries, up to BLOCK_QUEUE_MAX_ENTRIES. */
@@ -49,7 +50,8 @@ block_queue__create(struct block_queue *queue, unsigned entries)
 	*queue = (struct block_queue) {.mask = size - 1};
 	queue->entries = calloc(size, sizeof(*queue->entries));
 	queue->sweep = calloc(size, sizeof(*queue->sweep));
-	if (queue->entries != NULL && queue->sweep != NULL)
+	queue->urgent = calloc(size, sizeof(*queue->urgent));
+	if (queue->entries != NULL && queue->sweep != NULL && queue->urgent != NULL)
 		return 0;
 	block_queue__destroy(queue);
 	return -ENOMEM;
@@ -61,15 +63,16 @@ block_queue__destroy(struct block_queue *queue)
 {
 	free(queue->entries);
 	free(queue->sweep);
-	queue->entries = NULL;
-	queue->sweep = NULL;
+	free(queue->urgent);
+	*queue = (struct block_queue) {0};
 }
 
 /* Remove all blocks. */
 void
 block_queue__clear(struct block_queue *queue)
 {
-	queue->head = queue->tail = queue->deadline = queue->validated = queue->used = queue->swept = 0;
+	queue->head = queue->tail = queue->deadline = queue->used = queue->swept = 0;
+	queue->urgent_head = queue->urgent_tail = 0;
 	queue->sweep_count = queue->sweep_next = 0;
 	queue->queued = queue->ahead = 0;
 }
@@ -87,22 +90,39 @@ block_queue__room(const struct block_queue *queue)
 	return queue->mask + 1 - (unsigned) (queue->head - queue->tail);
 }
 
-/* Add a block; there must be room. */
-void
-block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint32_t block, uint64_t lsn)
+/* Positions that redo has passed are removed, so that there is room for each block. */
+static bool
+first_urgent(struct block_queue *queue, uint64_t *position)
 {
-	*entry_at(queue, queue->head++) = (struct block_queue_entry)
+	for (; queue->urgent_tail < queue->urgent_head; queue->urgent_tail++)
 	{
-		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED
-	};
-	queue->queued++;
+		*position = queue->urgent[queue->urgent_tail & queue->mask];
+		if (*position >= queue->tail && entry_at(queue, *position)->state == ENTRY_QUEUED)
+			return true;
+	}
+	return false;
 }
 
-/* The position after the next so many blocks for redo. */
-static uint64_t
-end_of_deadline(const struct block_queue *queue, unsigned deadline_blocks)
+/*
+ * Add a block; there must be room.  Urgent, if its LSN is below that of an earlier one:
+ * redo needs it before those.
+ */
+void
+block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint32_t block,
+				 uint64_t lsn, bool urgent)
 {
-	return queue->head - queue->tail > deadline_blocks ? queue->tail + deadline_blocks : queue->head;
+	uint64_t	first;
+
+	if (urgent)
+	{
+		(void) first_urgent(queue, &first);
+		queue->urgent[queue->urgent_head++ & queue->mask] = queue->head;
+	}
+	*entry_at(queue, queue->head++) = (struct block_queue_entry)
+	{
+		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED,.urgent = urgent
+	};
+	queue->queued++;
 }
 
 /* The run of one entry. */
@@ -117,12 +137,20 @@ run_of(const struct block_queue_entry *entry)
 
 /*
  * Remove the blocks of records before replay_lsn, up to the next one that was not
- * submitted.  Returns true and that block if there is one: then call it again.  A block
- * that is out of LSN order may stay longer.
+ * submitted.  Returns true and that block if there is one: then call it again.
  */
 bool
 block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed)
 {
+	uint64_t	position;
+
+	if (first_urgent(queue, &position) && entry_at(queue, position)->lsn < replay_lsn)
+	{
+		entry_at(queue, position)->state = ENTRY_DROPPED;
+		queue->queued--;
+		*missed = run_of(entry_at(queue, position));
+		return true;
+	}
 	while (queue->tail != queue->head)
 	{
 		struct block_queue_entry *entry = entry_at(queue, queue->tail);
@@ -135,7 +163,7 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 			queue->swept = queue->tail;
 		entry->state = state == ENTRY_ABSENT ? ENTRY_USED : ENTRY_DROPPED;
 		if (state == ENTRY_SUBMITTED || state == ENTRY_ABSENT || state == ENTRY_RESIDENT)
-			queue->ahead--;
+			queue->ahead -= !entry->urgent;
 		else if (state == ENTRY_QUEUED)
 		{
 			queue->queued--;
@@ -151,7 +179,8 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
  * and at most "farthest" blocks ago.  Returns each of them once.
  */
 bool
-block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest, struct block_run *run)
+block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest,
+				  struct block_run *run)
 {
 	uint64_t	size = (uint64_t) queue->mask + 1;
 
@@ -172,68 +201,47 @@ block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest
 	return false;
 }
 
-/* The oldest queued block, if it is among the next so many for redo. */
+/*
+ * The block to submit before all others: the first urgent one, or the oldest queued one
+ * if it is among the next "count" ones for redo.
+ */
 bool
-block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, struct block_run *run)
+block_queue__next_deadline(struct block_queue *queue, unsigned count, struct block_run *run)
 {
-	uint64_t	end = end_of_deadline(queue, deadline_blocks);
+	uint64_t	position;
 
-	if (queue->deadline < queue->tail)
-		queue->deadline = queue->tail;
-	for (; queue->deadline < end; queue->deadline++)
+	if (!first_urgent(queue, &position))
 	{
-		const struct block_queue_entry *entry = entry_at(queue, queue->deadline);
-
-		if (entry->state == ENTRY_QUEUED)
-		{
-			*run = run_of(entry);
-			return true;
-		}
+		if (queue->deadline < queue->tail)
+			queue->deadline = queue->tail;
+		while (queue->deadline < queue->head &&
+			   entry_at(queue, queue->deadline)->state != ENTRY_QUEUED)
+			queue->deadline++;
+		position = queue->deadline;
+		if (position == queue->head || position - queue->tail >= count)
+			return false;
 	}
-	return false;
-}
-
-/* The LSN of the block after the next so many for redo; UINT64_MAX if there is none. */
-uint64_t
-block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks)
-{
-	uint64_t	end = end_of_deadline(queue, blocks);
-
-	return end < queue->head ? entry_at(queue, end)->lsn : UINT64_MAX;
+	*run = run_of(entry_at(queue, position));
+	run->position = position;
+	return true;
 }
 
 /*
- * The next one in "each" submitted blocks, or the next one that was resident before, if
- * a record up to until_lsn needs it.  Returns each of them once.
+ * The block at a position that has been submitted, or was resident, and that redo has
+ * not reached; false if there is none.  Positions are those of the entries.
  */
 bool
-block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, unsigned each, struct block_run *run)
+block_queue__submitted(const struct block_queue *queue, uint64_t position, struct block_run *run)
 {
-	if (queue->validated < queue->tail)
-		queue->validated = queue->tail;
-	while (queue->validated < queue->head && entry_at(queue, queue->validated)->lsn <= until_lsn)
-	{
-		uint64_t	position = queue->validated++;
-		const struct block_queue_entry *entry = entry_at(queue, position);
+	const struct block_queue_entry *entry = entry_at(queue, position);
 
-		if (entry->state == ENTRY_RESIDENT ||
-			((entry->state == ENTRY_SUBMITTED || entry->state == ENTRY_ABSENT) &&
-			 position % each == 0))
-		{
-			*run = run_of(entry);
-			run->evicted = true;
-			run->resident = entry->state == ENTRY_RESIDENT;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Return blocks once more, from the next one for redo on. */
-void
-block_queue__restart_revalidation(struct block_queue *queue)
-{
-	queue->validated = queue->tail;
+	if (position < queue->tail || position >= queue->head ||
+		(entry->state != ENTRY_SUBMITTED && entry->state != ENTRY_ABSENT &&
+		 entry->state != ENTRY_RESIDENT))
+		return false;
+	*run = run_of(entry);
+	run->evicted = true;
+	return true;
 }
 
 static int
@@ -326,25 +334,30 @@ block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run 
 	return true;
 }
 
+static void
+finish_entry(struct block_queue *queue, struct block_queue_entry *entry, enum entry_state state)
+{
+	entry->state = state;
+	queue->queued--;
+	queue->ahead += state != ENTRY_DROPPED && !entry->urgent;
+}
+
 /*
  * Finish the run that block_queue__next or block_queue__next_deadline returned last.
  * Returns how many of its entries were duplicates.
  */
 unsigned
-block_queue__finish(struct block_queue *queue, const struct block_run *run, enum block_outcome outcome)
+block_queue__finish(struct block_queue *queue, const struct block_run *run,
+					enum block_outcome outcome)
 {
 	static const enum entry_state states[] = {
 		[BLOCK_REFUSED] = ENTRY_DROPPED,[BLOCK_SUBMITTED] = ENTRY_SUBMITTED,
 		[BLOCK_READ_ABSENT] = ENTRY_ABSENT,[BLOCK_RESIDENT] = ENTRY_RESIDENT
 	};
-	enum entry_state state = states[outcome];
 
-	if (outcome != BLOCK_REFUSED)
-		queue->ahead += run->blocks;
 	if (run->span == 0)
 	{
-		entry_at(queue, queue->deadline)->state = state;
-		queue->queued--;
+		finish_entry(queue, entry_at(queue, run->position), states[outcome]);
 		return 0;
 	}
 	for (uint32_t i = 0, blocks = 0; i < run->span; i++)
@@ -352,9 +365,8 @@ block_queue__finish(struct block_queue *queue, const struct block_run *run, enum
 		struct block_queue_entry *entry = entry_at(queue, queue->sweep[queue->sweep_next++]);
 		bool		duplicate = entry->block - run->block < blocks;
 
-		entry->state = duplicate ? ENTRY_DROPPED : state;
+		finish_entry(queue, entry, duplicate ? ENTRY_DROPPED : states[outcome]);
 		blocks += !duplicate;
 	}
-	queue->queued -= run->span;
 	return run->span - run->blocks;
 }

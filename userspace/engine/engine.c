@@ -3,20 +3,20 @@
  *		Keeps the right number of reads in flight, in the right order.
  *
  * References are queued (block_queue.h) and submitted as runs of blocks: first those
- * that redo needs next, then the rest in sweeps.  References out of LSN order, which
- * the server emits shortly before redo needs them, have a queue of their own, which
- * goes first.  The controller (control.h) chooses how many blocks may be in flight and
+ * that redo needs next, then the rest in sweeps.  References out of LSN order are
+ * urgent: the server emits them shortly before redo needs them.  The controller (control.h) chooses how many blocks may be in flight and
  * how many may be read ahead.  Does not know where references come from nor how a
  * backend reads.  Every block ends in exactly one counter: duplicate, read, resident,
  * failed, stale or abandoned.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "engine/block_queue.h"
 #include "engine/engine.h"
 #include "engine/reader.h"
-#include "engine/revalidate.h"
 #include "engine/walahead.h"
 
 /*
@@ -41,12 +41,6 @@
  */
 #define SWEEP_PART		8
 
-/* Part of the read-ahead limit that each of the two queues has at least. */
-#define OUT_OF_ORDER_PART_MIN	8
-
-/* The share of references out of order is that of so many recent references. */
-#define RECENT_REFS			65536
-
 /*
  * Blocks are released so many blocks after redo has reached them: the kernel defers
  * the moves of pages between its lists, and would have to complete them on all CPUs
@@ -58,7 +52,10 @@
 /* Longest time to release blocks before others are submitted, us. */
 #define RELEASE_US		1000
 
-/* The blocks that redo needs next are revalidated, so many times the I/O depth. */
+/*
+ * When redo waits, the blocks that it needs next may have been evicted: so many times
+ * the I/O depth are checked.
+ */
 #define REVALIDATE_DEPTHS	4
 
 /*
@@ -79,28 +76,20 @@ struct engine
 	struct engine_options options;	/* as given */
 	struct reader reader;		/* reads blocks */
 	struct control control;		/* how many blocks, and how far ahead */
-	struct block_queue queue;	/* blocks in LSN order */
-	struct block_queue out_of_order;	/* blocks below the newest LSN */
-	struct revalidate revalidate;	/* of the first queue */
-	struct revalidate out_of_order_revalidate;	/* of the second one */
+	struct block_queue queue;	/* blocks to read */
 	struct walahead wal;		/* WAL to read */
-	uint64_t	newest_lsn;		/* latest record whose block is in the first queue */
-	unsigned	recent_refs;	/* recent references */
-	unsigned	recent_out_of_order;	/* of those, the ones out of order */
+	uint64_t	newest_lsn;		/* latest record with a reference */
 	bool		blocked;		/* no descriptor until a request completes */
 	bool		limited;		/* more is wanted than may be in flight */
 	bool		memory_full;	/* less memory is unused than may hold blocks read ahead */
 	uint64_t	memory_us;		/* time of the last reading of memory, us */
 	uint64_t	replay_lsn;		/* position of redo */
 	uint64_t	moved_us;		/* time of its last change, us */
-	uint64_t	suspected_us;	/* moved_us when blocks were last suspected to be evicted, us */
+	uint64_t	checked_us;		/* moved_us when revalidation began last, us */
+	uint64_t	revalidate;		/* position in the queue to revalidate next */
+	uint64_t	revalidate_end;	/* position to stop at */
+	bool		no_residency;	/* the kernel does not report residency */
 };
-
-static unsigned
-min(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
 
 static uint64_t
 now_us(const struct engine *engine)
@@ -120,8 +109,6 @@ engine__create(struct engine **result, const struct engine_options *options)
 		return -ENOMEM;
 	engine->options = *options;
 	err = block_queue__create(&engine->queue, options->readahead_limit);
-	if (err == 0)
-		err = block_queue__create(&engine->out_of_order, options->readahead_limit);
 	if (err == 0)
 		err = reader__create(&engine->reader, options->backend, options->dirfd,
 							 options->io_depth, options->files, options->block_log,
@@ -145,7 +132,6 @@ engine__destroy(struct engine *engine)
 		return;
 	reader__destroy(&engine->reader);
 	block_queue__destroy(&engine->queue);
-	block_queue__destroy(&engine->out_of_order);
 	free(engine);
 }
 
@@ -155,20 +141,17 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 {
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
-	engine->moved_us = engine->suspected_us = engine->reader.now_us;
+	engine->moved_us = engine->checked_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
-	engine->recent_refs = engine->recent_out_of_order = 0;
 	engine->memory_full = false;
 	block_queue__clear(&engine->queue);
-	block_queue__clear(&engine->out_of_order);
 	walahead__begin(&engine->wal, layout);
-	revalidate__begin(&engine->revalidate);
-	revalidate__begin(&engine->out_of_order_revalidate);
+	engine->revalidate = engine->revalidate_end = 0;
 	control__begin(&engine->control, engine->reader.now_us);
 }
 
 /*
- * Submit a run that a queue has returned; false if it must wait.
+ * Submit a run that the queue has returned; false if it must wait.
  *
  * Under memory pressure, only if it is not resident: the kernel marks dirty pages that
  * it wants to reclaim with the bit that elsewhere triggers read-ahead (PG_reclaim is
@@ -176,7 +159,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
  * advice to the file.
  */
 static bool
-submit_run(struct engine *engine, struct block_queue *queue, const struct block_run *run)
+submit_run(struct engine *engine, const struct block_run *run)
 {
 	enum block_outcome outcome;
 	int			residency = -1; /* unknown */
@@ -200,7 +183,7 @@ submit_run(struct engine *engine, struct block_queue *queue, const struct block_
 		outcome = submitted == 0 ? BLOCK_REFUSED :
 			residency == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
 	}
-	engine->reader.counters.refs_duplicate += block_queue__finish(queue, run, outcome);
+	engine->reader.counters.refs_duplicate += block_queue__finish(&engine->queue, run, outcome);
 	return true;
 }
 
@@ -240,104 +223,90 @@ submit_wal(struct engine *engine, uint64_t decode_lsn)
 	return true;
 }
 
-/* Submit again the blocks of a queue that were evicted before redo.  False if they must wait. */
+/*
+ * Submit again the blocks that redo needs next and that were evicted: another process
+ * may drop the page cache, or the kernel reclaim it.  False if they must wait.
+ */
 static bool
-submit_evicted(struct engine *engine, struct revalidate *revalidate, struct block_queue *queue)
+submit_evicted(struct engine *engine)
 {
-	uint64_t	until_lsn = block_queue__lsn_ahead(&engine->queue,
-												   engine->control.io_depth * REVALIDATE_DEPTHS);
+	struct reader *reader = &engine->reader;
 	struct block_run run;
 
-	while (revalidate__next(revalidate, queue, &engine->reader, until_lsn, &run))
+	for (; engine->revalidate < engine->revalidate_end; engine->revalidate++)
 	{
+		int			residency;
+
+		if (!block_queue__submitted(&engine->queue, engine->revalidate, &run))
+			continue;
+		residency = reader__residency(reader, &run);
+		if (residency < 0 && residency != -ENOENT)
+		{
+			engine->no_residency = true;
+			engine->revalidate_end = engine->revalidate;
+			log_debug("cannot check whether blocks are in the page cache (%s); blocks evicted "
+					  "before redo are not read again", strerror(-residency));
+			break;
+		}
+		reader->counters.blocks_rechecked++;
+		if (residency == RESIDENT_ALL || residency == -ENOENT)
+			continue;
 		if (!has_room(engine, 1))
 			return false;
-		if (reader__submit(&engine->reader, &run) < 0)
+		if (reader__submit(reader, &run) < 0)
 		{
 			engine->blocked = true;
 			return false;
 		}
-		revalidate__take(revalidate);
 	}
 	return true;
 }
 
 /* Submit the blocks that redo needs next.  False if they must wait. */
 static bool
-submit_deadline(struct engine *engine, struct block_queue *queue)
+submit_deadline(struct engine *engine)
 {
 	unsigned	count = engine->control.io_depth / DEADLINE_PART;
 	struct block_run run;
 
 	if (count < DEADLINE_MIN)
 		count = DEADLINE_MIN;
-	while (block_queue__next_deadline(queue, count, &run))
-		if (!has_room(engine, 1) || !submit_run(engine, queue, &run))
+	while (block_queue__next_deadline(&engine->queue, count, &run))
+		if (!has_room(engine, 1) || !submit_run(engine, &run))
 			return false;
 	return true;
 }
 
-/*
- * Submit blocks in sweeps until so many are ahead of redo; a sweep begins when at
- * least "least" blocks may be in it.  False if they must wait.
- */
-static bool
-submit_sweeps(struct engine *engine, struct block_queue *queue, unsigned ahead, unsigned least)
+/* Submit blocks in sweeps until the read-ahead limit is reached. */
+static void
+submit_sweeps(struct engine *engine)
 {
+	struct block_queue *queue = &engine->queue;
+	unsigned	limit = engine->control.readahead_limit;
 	struct block_run run;
 
-	while (queue->queued > 0 && queue->ahead < ahead)
+	while (queue->queued > 0 && queue->ahead < limit)
 	{
 		if (!block_queue__next(queue, engine->reader.max_run, &run))
 		{
-			if (ahead - queue->ahead < least ||
-				block_queue__begin_sweep(queue, ahead - queue->ahead) == 0)
-				return true;
+			if (limit - queue->ahead < limit / SWEEP_PART ||
+				block_queue__begin_sweep(queue, limit - queue->ahead) == 0)
+				return;
 			engine->reader.counters.sweeps++;
 			continue;
 		}
-		if (!has_room(engine, run.blocks) || !submit_run(engine, queue, &run))
-			return false;
+		if (!has_room(engine, run.blocks) || !submit_run(engine, &run))
+			return;
 	}
-	return true;
-}
-
-/*
- * The part of the read-ahead limit for blocks out of order, blocks: their share of the
- * recent references, but neither nearly nothing nor nearly all.
- */
-static unsigned
-limit_for_out_of_order(const struct engine *engine)
-{
-	unsigned	limit = engine->control.readahead_limit;
-	unsigned	part;
-
-	if (engine->recent_out_of_order == 0)
-		return 0;
-	part = (unsigned) ((double) engine->recent_out_of_order / (double) engine->recent_refs * limit);
-	if (part < limit / OUT_OF_ORDER_PART_MIN)
-		return limit / OUT_OF_ORDER_PART_MIN;
-	return min(part, limit - limit / OUT_OF_ORDER_PART_MIN);
 }
 
 /* Submit as much as may be in flight: WAL, evicted blocks, what redo needs next, the rest. */
 static void
 submit_all(struct engine *engine, uint64_t decode_lsn)
 {
-	unsigned	for_out_of_order = limit_for_out_of_order(engine);
-	unsigned	for_queue = engine->control.readahead_limit - for_out_of_order;
-
-	/* What the others do not use. */
-	if (engine->queue.ahead < for_queue)
-		for_out_of_order += for_queue - engine->queue.ahead;
 	engine->blocked = engine->limited = false;
-	if (submit_wal(engine, decode_lsn) &&
-		submit_evicted(engine, &engine->out_of_order_revalidate, &engine->out_of_order) &&
-		submit_evicted(engine, &engine->revalidate, &engine->queue) &&
-		submit_deadline(engine, &engine->out_of_order) &&
-		submit_deadline(engine, &engine->queue) &&
-		submit_sweeps(engine, &engine->out_of_order, for_out_of_order, 0))
-		submit_sweeps(engine, &engine->queue, for_queue, for_queue / SWEEP_PART);
+	if (submit_wal(engine, decode_lsn) && submit_evicted(engine) && submit_deadline(engine))
+		submit_sweeps(engine);
 }
 
 /* Remove blocks that redo has reached; those not submitted go to a counter. */
@@ -346,8 +315,7 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 {
 	struct block_run missed;
 
-	while (block_queue__retire(&engine->queue, replay_lsn, &missed) ||
-		   block_queue__retire(&engine->out_of_order, replay_lsn, &missed))
+	while (block_queue__retire(&engine->queue, replay_lsn, &missed))
 	{
 		(*counter)++;
 		reader__log(&engine->reader, &missed, 0, 1, result, 0);
@@ -367,8 +335,7 @@ release_used(struct engine *engine)
 	if (!engine->memory_full || !control__memory_limited(&engine->control))
 		return;
 	while (now_us(engine) - engine->reader.now_us < RELEASE_US &&
-		   (block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
-			block_queue__used(&engine->out_of_order, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
+		   block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run))
 		reader__release(&engine->reader, &run);
 }
 
@@ -381,11 +348,11 @@ steer(struct engine *engine)
 	struct reader *reader = &engine->reader;
 	bool		stalled = reader->now_us - engine->moved_us >= STALLED_US;
 
-	if (stalled && engine->suspected_us != engine->moved_us)
+	if (stalled && engine->checked_us != engine->moved_us && !engine->no_residency)
 	{
-		revalidate__redo_stalled(&engine->revalidate, &engine->queue);
-		revalidate__redo_stalled(&engine->out_of_order_revalidate, &engine->out_of_order);
-		engine->suspected_us = engine->moved_us;
+		engine->checked_us = engine->moved_us;
+		engine->revalidate = engine->queue.tail;
+		engine->revalidate_end = engine->queue.tail + control->io_depth * REVALIDATE_DEPTHS;
 	}
 	if (reader->now_us - engine->memory_us >= MEMORY_US)
 	{
@@ -453,7 +420,6 @@ engine__end(struct engine *engine)
 	/* Blocks with the greatest LSN are not retired. */
 	engine->reader.counters.blocks_abandoned += engine__queued(engine);
 	block_queue__clear(&engine->queue);
-	block_queue__clear(&engine->out_of_order);
 	while (engine->reader.in_flight > 0 && err >= 0)
 		err = now_us(engine) < deadline_us ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
@@ -467,7 +433,7 @@ engine__end(struct engine *engine)
 unsigned
 engine__room(const struct engine *engine)
 {
-	return min(block_queue__room(&engine->queue), block_queue__room(&engine->out_of_order));
+	return block_queue__room(&engine->queue);
 }
 
 /* Take references, no more than engine__room returns. */
@@ -477,12 +443,6 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 	struct counters *counters = &engine->reader.counters;
 
 	counters->refs_taken += count;
-	engine->recent_refs += count;
-	if (engine->recent_refs > RECENT_REFS)
-	{
-		engine->recent_refs /= 2;
-		engine->recent_out_of_order /= 2;
-	}
 	for (unsigned i = 0; i < count; i++)
 	{
 		struct relpath_key key;
@@ -493,16 +453,14 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 			counters->refs_implied++;
 		if (relpath__resolve(&refs[i], &engine->reader.layout, &key, &block, &reason) < 0)
 			counters->refs_invalid[reason]++;
-		else if (refs[i].lsn < engine->newest_lsn)
-		{
-			counters->refs_out_of_order++;
-			engine->recent_out_of_order++;
-			block_queue__add(&engine->out_of_order, &key, block, refs[i].lsn);
-		}
 		else
 		{
-			engine->newest_lsn = refs[i].lsn;
-			block_queue__add(&engine->queue, &key, block, refs[i].lsn);
+			bool		urgent = refs[i].lsn < engine->newest_lsn;
+
+			counters->refs_out_of_order += urgent;
+			if (!urgent)
+				engine->newest_lsn = refs[i].lsn;
+			block_queue__add(&engine->queue, &key, block, refs[i].lsn, urgent);
 		}
 	}
 }
@@ -525,14 +483,14 @@ engine__in_flight(const struct engine *engine)
 unsigned
 engine__queued(const struct engine *engine)
 {
-	return engine->queue.queued + engine->out_of_order.queued;
+	return engine->queue.queued;
 }
 
 /* Blocks submitted and not reached by redo. */
 unsigned
 engine__ahead(const struct engine *engine)
 {
-	return engine->queue.ahead + engine->out_of_order.ahead;
+	return engine->queue.ahead;
 }
 
 /* Data files open now. */
