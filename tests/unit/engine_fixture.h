@@ -213,10 +213,10 @@ finish_and_account(uint64_t offered)
 					 counters->blocks_stale +
 					 counters->blocks_abandoned + counters__failed(counters) +
 					 counters__invalid(counters), offered);
-	assert_int_equal(engine__in_flight(engine), 0);
-	assert_int_equal(engine__queued(engine), 0);
-	assert_int_equal(engine__ahead(engine), 0);
-	assert_int_equal(engine__open_files(engine), 0);
+	assert_int_equal(engine__state(engine).in_flight, 0);
+	assert_int_equal(engine__state(engine).queued, 0);
+	assert_int_equal(engine__state(engine).ahead, 0);
+	assert_int_equal(engine__state(engine).open_files, 0);
 }
 
 static int

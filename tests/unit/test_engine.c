@@ -70,7 +70,7 @@ blocks_out_of_order_overtake_what_is_read_ahead(void **state)
 	}
 	for (uint32_t i = 0; i < 10; i++)
 		assert_true(turn_of(50005 + 10 * i) < 48);
-	assert_int_equal(engine__ahead(engine), fake.count - 10);	/* urgent ones do not count */
+	assert_int_equal(engine__state(engine).ahead, fake.count - 10);	/* urgent ones do not count */
 	finish_and_account(2010);
 }
 
@@ -91,7 +91,7 @@ many_blocks_out_of_order_do_not_stop_the_others(void **state)
 		run(1);
 	/* In sweeps, in the order of the disk. */
 	assert_true(turn_of(100000 - 10 * 90) < turn_of(100000 - 10 * 80));
-	assert_true(engine__ahead(engine) <= 1024);
+	assert_true(engine__state(engine).ahead <= 1024);
 	finish_and_account(1000);
 }
 
@@ -108,16 +108,16 @@ no_more_is_ahead_than_the_readahead_limit(void **state)
 	for (unsigned rounds = 0; rounds < 10; rounds++)
 		run(1);
 	assert_int_equal(offered, 512);
-	assert_int_equal(engine__ahead(engine), 512);
+	assert_int_equal(engine__state(engine).ahead, 512);
 	/* Redo proceeds, and so does reading. */
 	run(1256);
-	assert_int_equal(engine__ahead(engine), 256);
+	assert_int_equal(engine__state(engine).ahead, 256);
 	assert_int_equal(engine__room(engine), 256);
 	for (; engine__room(engine) > 0; offered++)
 		offer(offered * 10, 1000 + offered);
 	for (unsigned rounds = 0; rounds < 10; rounds++)
 		run(1256);
-	assert_int_equal(engine__ahead(engine), 512);
+	assert_int_equal(engine__state(engine).ahead, 512);
 	finish_and_account(768);
 }
 

@@ -402,7 +402,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	if (want == 0 || engine->blocked)
 		want = 1;
 	return reader__reap(&engine->reader, want,
-						engine__queued(engine) == 0 ? spare_wait_us : busy_wait_us);
+						engine->queue.queued == 0 ? spare_wait_us : busy_wait_us);
 }
 
 /*
@@ -418,7 +418,7 @@ engine__end(struct engine *engine)
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
 	/* Blocks with the greatest LSN are not retired. */
-	engine->reader.counters.blocks_abandoned += engine__queued(engine);
+	engine->reader.counters.blocks_abandoned += engine->queue.queued;
 	block_queue__clear(&engine->queue);
 	while (engine->reader.in_flight > 0 && err >= 0)
 		err = now_us(engine) < deadline_us ?
@@ -472,39 +472,15 @@ engine__sweep(struct engine *engine)
 	fdcache__sweep(engine->reader.files, now_us(engine), &engine->reader.counters);
 }
 
-/* Blocks submitted and not read yet. */
-unsigned
-engine__in_flight(const struct engine *engine)
+/* The state between two rounds. */
+struct engine_state
+engine__state(const struct engine *engine)
 {
-	return engine->reader.in_flight;
-}
-
-/* Blocks not submitted yet. */
-unsigned
-engine__queued(const struct engine *engine)
-{
-	return engine->queue.queued;
-}
-
-/* Blocks submitted and not reached by redo. */
-unsigned
-engine__ahead(const struct engine *engine)
-{
-	return engine->queue.ahead;
-}
-
-/* Data files open now. */
-unsigned
-engine__open_files(const struct engine *engine)
-{
-	return fdcache__open_files(engine->reader.files);
-}
-
-/* Is nothing queued and nothing in flight? */
-bool
-engine__idle(const struct engine *engine)
-{
-	return engine->reader.in_flight == 0 && engine__queued(engine) == 0;
+	return (struct engine_state)
+	{
+		.queued = engine->queue.queued,.in_flight = engine->reader.in_flight,
+			.ahead = engine->queue.ahead,.open_files = fdcache__open_files(engine->reader.files)
+	};
 }
 
 /* Counters of the present recovery, to read and to add to. */
