@@ -121,7 +121,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 				returned++;
 		if (block_queue__room(&queue) == 0)
 			continue;
-		block_queue__add(&queue, &key, block, refs[i].lsn, refs[i].flags & REDOAHEAD_REF_IMPLIED);
+		block_queue__add(&queue, &key, block, refs[i].lsn);
 		valid++;
 		if (i % 8 == 7)
 		{

@@ -13,13 +13,11 @@
 #include "engine/block_queue.h"
 
 static struct block_queue queue;
-static uint64_t newest_lsn;		/* of the blocks added */
 
 static int
 make_queue(void **state)
 {
 	(void) state;
-	newest_lsn = 0;
 	return block_queue__create(&queue, 64);
 }
 
@@ -37,9 +35,7 @@ add(uint32_t rel, uint32_t segment, uint32_t block, uint64_t lsn)
 	struct relpath_key key = {.spc = 1663,.db = 5,.rel = rel,.segment = segment};
 
 	assert_true(block_queue__room(&queue) > 0);
-	block_queue__add(&queue, &key, block, lsn, lsn < newest_lsn);
-	if (lsn > newest_lsn)
-		newest_lsn = lsn;
+	block_queue__add(&queue, &key, block, lsn);
 }
 
 /* The next run is of these blocks, and is submitted. */
@@ -245,69 +241,6 @@ test_submitted_blocks_are_found_by_position(void **state)
 	assert_true(run.evicted);
 }
 
-/* Lost otherwise: redo would read a block on its own that the server has emitted late. */
-static void
-test_urgent_blocks_go_first(void **state)
-{
-	struct block_run run;
-
-	(void) state;
-	for (uint32_t i = 0; i < 10; i++)
-		add(1, 0, 2 * i, 100 + i);
-	add(1, 0, 50, 20);
-	add(1, 0, 52, 10);
-	add(1, 0, 54, 30);
-	/* The one that redo has reached is returned as missed. */
-	assert_true(block_queue__retire(&queue, 15, &run) == false);
-	assert_true(block_queue__retire(&queue, 25, &run));
-	assert_int_equal(run.block, 50);
-	assert_true(block_queue__retire(&queue, 25, &run));
-	assert_int_equal(run.block, 52);
-	assert_false(block_queue__retire(&queue, 25, &run));
-	assert_true(block_queue__next_deadline(&queue, 1, &run));
-	assert_int_equal(run.block, 54);
-	assert_int_equal(block_queue__finish(&queue, &run, BLOCK_SUBMITTED), 0);
-	/* They do not take part in the read-ahead limit. */
-	assert_int_equal(queue.ahead, 0);
-	assert_true(block_queue__next_deadline(&queue, 1, &run));
-	assert_int_equal(run.block, 0);
-	block_queue__finish(&queue, &run, BLOCK_SUBMITTED);
-	assert_false(block_queue__next_deadline(&queue, 1, &run));
-	assert_int_equal(queue.ahead, 1);
-	assert_int_equal(queue.queued, 9);
-	while (block_queue__retire(&queue, 1000, &run))
-		;
-	assert_int_equal(queue.queued + queue.ahead, 0);
-}
-
-/* Lost otherwise: their positions would overwrite each other. */
-static void
-test_there_is_room_for_many_urgent_blocks(void **state)
-{
-	struct block_run run;
-
-	(void) state;
-	for (uint32_t round = 0; round < 10; round++)
-	{
-		uint64_t	lsn = 1000 * (round + 1);
-
-		add(1, 0, 1, lsn);
-		for (uint32_t i = 0; i < 63; i++)
-			add(1, 0, 1000 + 2 * i, lsn - 500 + i);
-		assert_int_equal(block_queue__room(&queue), 0);
-		for (uint32_t i = 0; i < 63; i++)
-		{
-			assert_true(block_queue__next_deadline(&queue, 4, &run));
-			assert_int_equal(run.block, 1000 + 2 * i);
-			block_queue__finish(&queue, &run, BLOCK_SUBMITTED);
-		}
-		assert_true(block_queue__retire(&queue, lsn + 1, &run));
-		assert_int_equal(run.block, 1);
-		assert_false(block_queue__retire(&queue, lsn + 1, &run));
-		assert_int_equal(block_queue__room(&queue), 64);
-	}
-}
-
 /* Take the next run, which was absent. */
 static void
 read_absent(void)
@@ -434,8 +367,6 @@ main(void)
 		BLOCK_QUEUE_TEST(test_what_was_replayed_is_removed),
 		BLOCK_QUEUE_TEST(test_what_failed_is_not_ahead),
 		BLOCK_QUEUE_TEST(test_submitted_blocks_are_found_by_position),
-		BLOCK_QUEUE_TEST(test_urgent_blocks_go_first),
-		BLOCK_QUEUE_TEST(test_there_is_room_for_many_urgent_blocks),
 		BLOCK_QUEUE_TEST(test_what_was_absent_is_returned_when_redo_has_used_it),
 		BLOCK_QUEUE_TEST(test_random_traffic_loses_nothing),
 	};

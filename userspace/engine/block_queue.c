@@ -7,8 +7,8 @@
  * to its end before the next one begins.  Blocks that arrive meanwhile are queued for
  * the next sweep, so that none is delayed by more than two sweeps (Coffman, Klimko and
  * Ryan, "Analysis of scanning policies for reducing disk seek times", 1972: FSCAN).  A
- * sweep over thousands of blocks may be long, so blocks out of LSN order, which redo needs
- * soon, and the next few for redo are submitted before it.
+ * sweep over thousands of blocks may be long: the deadline queue is the next few for redo,
+ * which are submitted first.
  *
  * A pure data structure: uses no file, no clock and no shared memory.
  */
@@ -36,7 +36,6 @@ struct block_queue_entry
 	struct relpath_key key;		/* the segment file */
 	uint32_t	block;			/* block in the segment */
 	enum entry_state state;		/* what became of it */
-	bool		urgent;			/* is it out of LSN order? */
 };
 
 /* Make a queue of at least so many entries, up to BLOCK_QUEUE_MAX_ENTRIES. */
@@ -50,8 +49,7 @@ block_queue__create(struct block_queue *queue, unsigned entries)
 	*queue = (struct block_queue) {.mask = size - 1};
 	queue->entries = calloc(size, sizeof(*queue->entries));
 	queue->sweep = calloc(size, sizeof(*queue->sweep));
-	queue->urgent = calloc(size, sizeof(*queue->urgent));
-	if (queue->entries != NULL && queue->sweep != NULL && queue->urgent != NULL)
+	if (queue->entries != NULL && queue->sweep != NULL)
 		return 0;
 	block_queue__destroy(queue);
 	return -ENOMEM;
@@ -63,7 +61,6 @@ block_queue__destroy(struct block_queue *queue)
 {
 	free(queue->entries);
 	free(queue->sweep);
-	free(queue->urgent);
 	*queue = (struct block_queue) {0};
 }
 
@@ -72,7 +69,6 @@ void
 block_queue__clear(struct block_queue *queue)
 {
 	queue->head = queue->tail = queue->deadline = queue->used = queue->swept = 0;
-	queue->urgent_head = queue->urgent_tail = 0;
 	queue->sweep_count = queue->sweep_next = 0;
 	queue->queued = queue->ahead = 0;
 }
@@ -90,37 +86,14 @@ block_queue__room(const struct block_queue *queue)
 	return queue->mask + 1 - (unsigned) (queue->head - queue->tail);
 }
 
-/* Positions that redo has passed are removed, so that there is room for each block. */
-static bool
-first_urgent(struct block_queue *queue, uint64_t *position)
-{
-	for (; queue->urgent_tail < queue->urgent_head; queue->urgent_tail++)
-	{
-		*position = queue->urgent[queue->urgent_tail & queue->mask];
-		if (*position >= queue->tail && entry_at(queue, *position)->state == ENTRY_QUEUED)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Add a block; there must be room.  Urgent, if its LSN is below that of an earlier one:
- * redo needs it before those.
- */
+/* Add a block; there must be room. */
 void
 block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint32_t block,
-				 uint64_t lsn, bool urgent)
+				 uint64_t lsn)
 {
-	uint64_t	first;
-
-	if (urgent)
-	{
-		(void) first_urgent(queue, &first);
-		queue->urgent[queue->urgent_head++ & queue->mask] = queue->head;
-	}
 	*entry_at(queue, queue->head++) = (struct block_queue_entry)
 	{
-		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED,.urgent = urgent
+		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED
 	};
 	queue->queued++;
 }
@@ -137,20 +110,12 @@ run_of(const struct block_queue_entry *entry)
 
 /*
  * Remove the blocks of records before replay_lsn, up to the next one that was not
- * submitted.  Returns true and that block if there is one: then call it again.
+ * submitted.  Returns true and that block if there is one: then call it again.  A block
+ * out of LSN order may stay longer.
  */
 bool
 block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed)
 {
-	uint64_t	position;
-
-	if (first_urgent(queue, &position) && entry_at(queue, position)->lsn < replay_lsn)
-	{
-		entry_at(queue, position)->state = ENTRY_DROPPED;
-		queue->queued--;
-		*missed = run_of(entry_at(queue, position));
-		return true;
-	}
 	while (queue->tail != queue->head)
 	{
 		struct block_queue_entry *entry = entry_at(queue, queue->tail);
@@ -163,7 +128,7 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 			queue->swept = queue->tail;
 		entry->state = state == ENTRY_ABSENT ? ENTRY_USED : ENTRY_DROPPED;
 		if (state == ENTRY_SUBMITTED || state == ENTRY_ABSENT || state == ENTRY_RESIDENT)
-			queue->ahead -= !entry->urgent;
+			queue->ahead--;
 		else if (state == ENTRY_QUEUED)
 		{
 			queue->queued--;
@@ -201,28 +166,18 @@ block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest
 	return false;
 }
 
-/*
- * The block to submit before all others: the first urgent one, or the oldest queued one
- * if it is among the next "count" ones for redo.
- */
+/* The oldest queued block, if it is among the next "count" ones for redo. */
 bool
 block_queue__next_deadline(struct block_queue *queue, unsigned count, struct block_run *run)
 {
-	uint64_t	position;
-
-	if (!first_urgent(queue, &position))
-	{
-		if (queue->deadline < queue->tail)
-			queue->deadline = queue->tail;
-		while (queue->deadline < queue->head &&
-			   entry_at(queue, queue->deadline)->state != ENTRY_QUEUED)
-			queue->deadline++;
-		position = queue->deadline;
-		if (position == queue->head || position - queue->tail >= count)
-			return false;
-	}
-	*run = run_of(entry_at(queue, position));
-	run->position = position;
+	if (queue->deadline < queue->tail)
+		queue->deadline = queue->tail;
+	while (queue->deadline < queue->head &&
+		   entry_at(queue, queue->deadline)->state != ENTRY_QUEUED)
+		queue->deadline++;
+	if (queue->deadline == queue->head || queue->deadline - queue->tail >= count)
+		return false;
+	*run = run_of(entry_at(queue, queue->deadline));
 	return true;
 }
 
@@ -339,7 +294,7 @@ finish_entry(struct block_queue *queue, struct block_queue_entry *entry, enum en
 {
 	entry->state = state;
 	queue->queued--;
-	queue->ahead += state != ENTRY_DROPPED && !entry->urgent;
+	queue->ahead += state != ENTRY_DROPPED;
 }
 
 /*
@@ -357,7 +312,7 @@ block_queue__finish(struct block_queue *queue, const struct block_run *run,
 
 	if (run->span == 0)
 	{
-		finish_entry(queue, entry_at(queue, run->position), states[outcome]);
+		finish_entry(queue, entry_at(queue, queue->deadline), states[outcome]);
 		return 0;
 	}
 	for (uint32_t i = 0, blocks = 0; i < run->span; i++)

@@ -24,8 +24,7 @@ struct block_run
 	uint32_t	block;			/* first block in the segment */
 	uint32_t	blocks;			/* length, blocks */
 	uint64_t	lsn;			/* the last record that needs one of them */
-	uint32_t	span;			/* entries of the sweep that it covers; 0: the entry at position */
-	uint64_t	position;		/* of the entry, if span is 0 */
+	uint32_t	span;			/* entries of the sweep that it covers; 0: from the deadline queue */
 	bool		evicted;		/* was read before and evicted */
 };
 
@@ -47,16 +46,13 @@ struct block_queue
 	uint64_t	head;			/* entries added so far */
 	uint64_t	tail;			/* the oldest one that redo has not reached */
 	uint64_t	deadline;		/* none before this one is queued */
-	uint64_t   *urgent;			/* circular: positions of blocks out of LSN order */
-	uint64_t	urgent_head;	/* positions added to it */
-	uint64_t	urgent_tail;	/* positions removed from it */
 	uint64_t	used;			/* all before this one were returned as used */
 	uint64_t	swept;			/* all before this one were put into a sweep */
 	uint32_t   *sweep;			/* indexes of entries, by file and block */
 	uint32_t	sweep_count;	/* entries in the sweep */
 	uint32_t	sweep_next;		/* its next one */
 	unsigned	queued;			/* entries not submitted yet */
-	unsigned	ahead;			/* entries submitted in LSN order that redo has not reached */
+	unsigned	ahead;			/* entries submitted that redo has not reached */
 };
 
 int			block_queue__create(struct block_queue *queue, unsigned entries);
@@ -64,7 +60,7 @@ void		block_queue__destroy(struct block_queue *queue);
 void		block_queue__clear(struct block_queue *queue);
 unsigned	block_queue__room(const struct block_queue *queue);
 void		block_queue__add(struct block_queue *queue, const struct relpath_key *key,
-					  uint32_t block, uint64_t lsn, bool urgent);
+					  uint32_t block, uint64_t lsn);
 bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed);
 bool		block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest,
 					   struct block_run *run);

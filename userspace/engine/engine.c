@@ -3,8 +3,7 @@
  *		Keeps the right number of reads in flight, in the right order.
  *
  * References are queued (block_queue.h) and submitted as runs of blocks: first those
- * that redo needs next, then the rest in sweeps.  References out of LSN order are
- * urgent: the server emits them shortly before redo needs them.  The controller (control.h) chooses how many blocks may be in flight and
+ * that redo needs next, then the rest in sweeps.  The controller (control.h) chooses how many blocks may be in flight and
  * how many may be read ahead.  Does not know where references come from nor how a
  * backend reads.  Every block ends in exactly one counter: duplicate, read, resident,
  * failed, stale or abandoned.
@@ -455,12 +454,11 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 			counters->refs_invalid[reason]++;
 		else
 		{
-			bool		urgent = refs[i].lsn < engine->newest_lsn;
-
-			counters->refs_out_of_order += urgent;
-			if (!urgent)
+			if (refs[i].lsn < engine->newest_lsn)
+				counters->refs_out_of_order++;
+			else
 				engine->newest_lsn = refs[i].lsn;
-			block_queue__add(&engine->queue, &key, block, refs[i].lsn, urgent);
+			block_queue__add(&engine->queue, &key, block, refs[i].lsn);
 		}
 	}
 }
