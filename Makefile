@@ -23,7 +23,7 @@ LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LI
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
 # Debian has bpftool where only root looks for programs.
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
-# Kernel types come from the kernel that runs here, or from bpf/ if it tells none.
+# Kernel types come from the kernel that runs here, or from bpf/ if that provides none.
 KERNEL_BTF = $(wildcard /sys/kernel/btf/vmlinux)
 BPF_ARCH   = $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibuild/bpf -Ibpf -MMD -MP
