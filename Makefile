@@ -21,7 +21,7 @@ LIBRARIES  = liburing json-c libbpf libelf
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
 LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
-# Debian has bpftool where only root looks for programs.
+# Debian installs bpftool in a directory that is in the PATH of root only.
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
 # Kernel types come from the kernel that runs here, or from bpf/ if that provides none.
 KERNEL_BTF = $(wildcard /sys/kernel/btf/vmlinux)

@@ -4,7 +4,7 @@
  *		and references.
  *
  * The first byte of the input chooses which.  References go through the whole
- * plan, and what comes out must hold to what the engine relies on.
+ * queue, and what it returns must satisfy what the engine relies on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ check_run(const struct block_run *run, const struct relpath_layout *layout)
 		   REDOAHEAD_SLRU_PAGES_PER_SEGMENT : layout->segment_blocks));
 }
 
-/* References, of which every eighth tells where redo is. */
+/* References, of which every eighth is the position of redo. */
 static void
 fuzz_refs(const uint8_t *data, size_t size)
 {

@@ -156,7 +156,7 @@ test_the_deadline_queue_goes_first(void **state)
 	}
 	assert_false(block_queue__next_deadline(&queue, 2, &run));
 
-	/* Redo goes on: so does the deadline_blocks, and the sweep leaves those out. */
+	/* Redo proceeds: so does the deadline queue, and the sweep skips its blocks. */
 	assert_false(block_queue__retire(&queue, 1, &run));
 	assert_true(block_queue__next_deadline(&queue, 2, &run));
 	assert_int_equal(run.block, 96);
@@ -284,7 +284,7 @@ test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
 	add(1, 0, 12, 6);
 	block_queue__begin_sweep(&queue, 100);
 	read_absent();
-	assert_true(block_queue__retire(&queue, 7, &run));	/* the other was not asked for */
+	assert_true(block_queue__retire(&queue, 7, &run));	/* the other was not submitted */
 	assert_int_equal(run.block, 12);
 	assert_false(block_queue__used(&queue, 0, 1, &run));
 	assert_false(block_queue__used(&queue, 0, 64, &run));

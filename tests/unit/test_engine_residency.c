@@ -117,8 +117,8 @@ start_with_little_memory(void)
 }
 
 /*
- * Lost otherwise: memory, where it is short, for what the kernel reads ahead when it is
- * submitted for a page that it was about to reclaim.
+ * Lost otherwise: memory for what the kernel reads ahead when a page is read that it is
+ * about to reclaim.
  */
 static void
 under_memory_pressure_resident_blocks_are_not_submitted(void **state)

@@ -27,8 +27,18 @@
  */
 #define SWEEP_PART		8
 
-/* Blocks that are checked when redo waits, in multiples of the I/O depth. */
+/*
+ * When redo waits, so many of the blocks that it needs next are checked, and so many
+ * after each that was evicted; at most so many times the I/O depth.
+ */
+#define REVALIDATE_BLOCKS	32
 #define REVALIDATE_DEPTHS	4
+
+static uint64_t
+min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 /*
  * Submit a run that the queue has returned; false if it must wait.
@@ -110,6 +120,7 @@ submit_wal(struct engine *engine, uint64_t decode_lsn)
 static bool
 submit_evicted(struct engine *engine)
 {
+	uint64_t	last = engine->queue.tail + engine->control.io_depth * REVALIDATE_DEPTHS;
 	struct reader *reader = &engine->reader;
 	struct block_run run;
 
@@ -138,6 +149,7 @@ submit_evicted(struct engine *engine)
 			engine->blocked = true;
 			return false;
 		}
+		engine->revalidate_end = min(engine->revalidate + 1 + REVALIDATE_BLOCKS, last);
 	}
 	return true;
 }
@@ -196,5 +208,5 @@ submit__revalidate(struct engine *engine)
 	if (engine->no_residency)
 		return;
 	engine->revalidate = engine->queue.tail;
-	engine->revalidate_end = engine->queue.tail + engine->control.io_depth * REVALIDATE_DEPTHS;
+	engine->revalidate_end = engine->queue.tail + REVALIDATE_BLOCKS;
 }
