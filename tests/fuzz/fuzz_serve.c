@@ -127,7 +127,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 		{
 			while (block_queue__retire(&queue, refs[i].lsn, &run))
 				returned++;
-			while (block_queue__used(&queue, refs[i].reserved % 128, refs[i].flags, &run))
+			while (block_queue__used(&queue, refs[i].reserved % 128, &run))
 				check_run(&run, &layout);
 		}
 		else if (i % 4 == 3 ? block_queue__next_deadline(&queue, refs[i].flags, &run) :

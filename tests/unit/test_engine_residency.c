@@ -220,7 +220,7 @@ blocks_resident_in_part_are_not_released(void **state)
 	run_often(1, 20);
 	for (uint32_t i = 0; i < 100; i++)
 		offer(2000 + i, 3000);
-	read_memory(0, 4000);
+	read_memory(0, 1);
 	run_often(4000, 100);
 	for (uint32_t i = 0; i < 4; i++)
 	{

@@ -140,20 +140,16 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 }
 
 /*
- * The next block that was absent before and that redo has reached, at least "nearest"
- * and at most "farthest" blocks ago.  Returns each of them once.
+ * The next block that was absent before and that redo has reached, at least "delay"
+ * blocks ago.  Returns each of them once.
  */
 bool
-block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest,
-				  struct block_run *run)
+block_queue__used(struct block_queue *queue, unsigned delay, struct block_run *run)
 {
-	uint64_t	size = (uint64_t) queue->mask + 1;
-
-	if (queue->used + farthest < queue->tail)
-		queue->used = queue->tail - farthest;
-	if (queue->used + size < queue->head)
-		queue->used = queue->head - size;
-	while (queue->used + nearest < queue->tail)
+	/* Entries may have been overwritten. */
+	if (queue->used + queue->mask + 1 < queue->head)
+		queue->used = queue->head - queue->mask - 1;
+	while (queue->used + delay < queue->tail)
 	{
 		const struct block_queue_entry *entry = entry_at(queue, queue->used++);
 

@@ -62,8 +62,7 @@ unsigned	block_queue__room(const struct block_queue *queue);
 void		block_queue__add(struct block_queue *queue, const struct relpath_key *key,
 					  uint32_t block, uint64_t lsn);
 bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed);
-bool		block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest,
-					   struct block_run *run);
+bool		block_queue__used(struct block_queue *queue, unsigned delay, struct block_run *run);
 bool		block_queue__next_deadline(struct block_queue *queue, unsigned count,
 									   struct block_run *run);
 bool		block_queue__submitted(const struct block_queue *queue, uint64_t position,

@@ -21,13 +21,9 @@
 /*
  * Blocks are released so many blocks after redo has reached them: the kernel defers
  * the moves of pages between its lists, and would have to complete them on all CPUs
- * first.  Not much later: they may be resident anew, after eviction from shared buffers.
+ * first.
  */
-#define RELEASE_NEAREST	64
-#define RELEASE_FARTHEST	2048
-
-/* Longest time to release blocks before others are submitted, us. */
-#define RELEASE_US		1000
+#define RELEASE_DELAY	64
 
 /*
  * Part of available memory that may hold blocks read ahead.  Redo modifies most of the
@@ -118,11 +114,9 @@ release_used(struct engine *engine)
 {
 	struct block_run run;
 
-	if (!engine->memory_full || !control__memory_limited(&engine->control))
-		return;
-	while (engine_now_us(engine) - engine->reader.now_us < RELEASE_US &&
-		   block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run))
-		reader__release(&engine->reader, &run);
+	while (block_queue__used(&engine->queue, RELEASE_DELAY, &run))
+		if (engine->memory_full && control__memory_limited(&engine->control))
+			reader__release(&engine->reader, &run);
 }
 
 /* Follow memory, and let the controller measure. */
