@@ -35,7 +35,7 @@ struct block_queue_entry
 	uint64_t	lsn;			/* of the record that needs it */
 	struct relpath_key key;		/* the segment file */
 	uint32_t	block;			/* block in the segment */
-	enum entry_state state;		/* what became of it */
+	enum entry_state state;		/* its state */
 };
 
 /* Make a queue of at least so many entries, up to BLOCK_QUEUE_MAX_ENTRIES. */

@@ -24,7 +24,7 @@ struct block_run
 	uint32_t	block;			/* first block in the segment */
 	uint32_t	blocks;			/* length, blocks */
 	uint64_t	lsn;			/* the last record that needs one of them */
-	uint32_t	span;			/* entries of the sweep that it covers; 0: from the deadline queue */
+	uint32_t	span;			/* its entries in the sweep; 0: from the deadline queue */
 	bool		evicted;		/* was read before and evicted */
 };
 
@@ -32,9 +32,9 @@ struct block_run
 enum block_outcome
 {
 	BLOCK_REFUSED,				/* it cannot be read */
-	BLOCK_SUBMITTED,					/* it was submitted; whether it was resident is unknown */
-	BLOCK_READ_ABSENT,				/* it was submitted, because it was not resident */
-	BLOCK_RESIDENT					/* it was resident, and not submitted */
+	BLOCK_SUBMITTED,			/* it was submitted; whether it was resident is unknown */
+	BLOCK_READ_ABSENT,			/* it was submitted, because it was not resident */
+	BLOCK_RESIDENT				/* it was resident, and not submitted */
 };
 
 struct block_queue_entry;
@@ -60,8 +60,9 @@ void		block_queue__destroy(struct block_queue *queue);
 void		block_queue__clear(struct block_queue *queue);
 unsigned	block_queue__room(const struct block_queue *queue);
 void		block_queue__add(struct block_queue *queue, const struct relpath_key *key,
-					  uint32_t block, uint64_t lsn);
-bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed);
+							 uint32_t block, uint64_t lsn);
+bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn,
+								struct block_run *missed);
 bool		block_queue__used(struct block_queue *queue, unsigned delay, struct block_run *run);
 bool		block_queue__next_deadline(struct block_queue *queue, unsigned count,
 									   struct block_run *run);
@@ -70,6 +71,6 @@ bool		block_queue__submitted(const struct block_queue *queue, uint64_t position,
 unsigned	block_queue__begin_sweep(struct block_queue *queue, unsigned limit);
 bool		block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run *run);
 unsigned	block_queue__finish(struct block_queue *queue, const struct block_run *run,
-					   enum block_outcome outcome);
+								enum block_outcome outcome);
 
 #endif							/* REDOAHEAD_ENGINE_BLOCK_QUEUE_H */

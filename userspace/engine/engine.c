@@ -88,6 +88,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	block_queue__clear(&engine->queue);
 	walahead__begin(&engine->wal, layout);
 	engine->revalidate = engine->revalidate_end = 0;
+	engine->no_residency = false;
 	control__begin(&engine->control, engine->reader.now_us);
 }
 

@@ -81,7 +81,8 @@ submit_run(struct engine *engine, const struct block_run *run)
 static bool
 has_room(struct engine *engine, unsigned blocks)
 {
-	if (engine->reader.in_flight > 0 && engine->reader.in_flight + blocks > engine->control.io_depth)
+	if (engine->reader.in_flight > 0 &&
+		engine->reader.in_flight + blocks > engine->control.io_depth)
 	{
 		engine->limited = true;
 		return false;
