@@ -1,5 +1,5 @@
 /*
- * test_pool.c
+ * test_block_queue.c
  *		The order in which blocks are submitted, how they join, and when they are removed.
  */
 #include <setjmp.h>
