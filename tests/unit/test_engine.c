@@ -140,6 +140,78 @@ neighbours_are_joined_and_the_same_is_read_once(void **state)
 	finish_and_account(29);
 }
 
+/* Lost otherwise: a daemon that goes on as if it read. */
+static void
+a_broken_backend_is_reported(void **state)
+{
+	(void) state;
+	start(64, 4096);
+	offer(1, 1000);
+	fake.broken = -EIO;
+	fake_now_us += ROUND_US;
+	assert_int_equal(engine__run(engine, 1, 0, 0, 0), -EIO);
+	assert_int_equal(engine__end(engine), -EIO);
+}
+
+/* Lost otherwise: a daemon that never serves the next recovery. */
+static void
+reads_that_do_not_complete_are_given_up(void **state)
+{
+	uint64_t	begin_us = fake_now_us;
+
+	(void) state;
+	start(64, 4096);
+	offer(1, 1000);
+	fake.allowed = 0;
+	run(1);
+	assert_int_equal(engine__state(engine).in_flight, 1);
+	assert_int_equal(engine__end(engine), -ETIMEDOUT);
+	assert_in_range(fake_now_us - begin_us, 10000000, 60000000);
+}
+
+/* Lost otherwise: blocks, whenever the kernel is short of memory. */
+static void
+refused_requests_are_submitted_again(void **state)
+{
+	(void) state;
+	start(64, 4096);
+	for (uint32_t i = 0; i < 10; i++)
+		offer(i * 10, 1000 + i);
+	fake.refuse = 7;
+	for (int i = 0; i < 10; i++)
+		run(1);
+	assert_int_equal(fake.refuse, 0);
+	assert_int_equal(engine__counters(engine)->blocks_read, 10);
+	finish_and_account(10);
+}
+
+/* The file system has less than the WAL names: dropped and truncated relations. */
+static void
+missing_blocks_are_counted_by_reason(void **state)
+{
+	const struct redoahead_ref missing = {
+		.lsn = 2000,.spc = RELPATH_DEFAULT_TABLESPACE,.db = 5,.rel = 101,.block = 7
+	};
+	const struct redoahead_ref invalid = {.lsn = 2000,.kind = 77};
+
+	(void) state;
+	start(64, 4096);
+	engine__offer(engine, &missing, 1);
+	engine__offer(engine, &invalid, 1);
+	for (uint32_t i = 0; i < 20; i++)
+		offer(10000 + i * 10, 1000 + i);	/* those that redo needs next */
+	run(1);
+	fake.short_by = 1;
+	for (uint32_t i = 0; i < 8; i++)
+		offer(500 + i, 3000 + i);
+	run(1);
+	run(1);
+	assert_int_equal(engine__counters(engine)->blocks_failed[FAIL_MISSING_FILE], 1);
+	assert_int_equal(engine__counters(engine)->refs_invalid[INVALID_KIND], 1);
+	assert_true(engine__counters(engine)->blocks_failed[FAIL_BEYOND_EOF] >= 1);
+	finish_and_account(30);
+}
+
 int
 main(void)
 {
@@ -150,6 +222,10 @@ main(void)
 		cmocka_unit_test_teardown(no_more_is_ahead_than_the_readahead_limit, stop),
 		cmocka_unit_test_teardown(no_more_is_in_flight_than_the_depth, stop),
 		cmocka_unit_test_teardown(what_redo_has_reached_is_not_read, stop),
+		cmocka_unit_test_teardown(a_broken_backend_is_reported, stop),
+		cmocka_unit_test_teardown(reads_that_do_not_complete_are_given_up, stop),
+		cmocka_unit_test_teardown(refused_requests_are_submitted_again, stop),
+		cmocka_unit_test_teardown(missing_blocks_are_counted_by_reason, stop),
 		cmocka_unit_test_teardown(neighbours_are_joined_and_the_same_is_read_once, stop),
 	};
 
