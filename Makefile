@@ -21,7 +21,7 @@ LIBRARIES  = liburing json-c libbpf libelf
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
 LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
-# Debian has bpftool where only root looks for programs.
+# Debian installs bpftool in a directory that is in the PATH of root only.
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
 BPF_ARCH   = $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP

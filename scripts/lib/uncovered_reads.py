@@ -40,7 +40,7 @@ NAMED = 'named by the WAL, not asked for'
 UNNAMED = 'not named by the WAL, not asked for'
 
 # What the daemon says of a block that is there: it has read it, or it has found it.
-THERE = {'read', 'found'}
+THERE = {'read', 'resident'}
 
 Read = collections.namedtuple('Read', 'time path block seconds')
 

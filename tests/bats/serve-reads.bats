@@ -23,11 +23,11 @@ control_field() {			# NAME : of the limits, in the statistics file
 
 cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
 
-all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\).*/\1/p' "$work/stats")" -ge "$1" ]; }
+all_is_read() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\).*/\1/p' "$work/stats")" -ge "$1" ]; }
 
 # Lost otherwise: a core while a recovery is paused, and the way to end the
 # daemon; a server that died there would keep all others from being served.
-@test "while redo stands still and no more may be read ahead, the daemon rests and listens" {
+@test "while redo is stalled and no more may be read ahead, the daemon sleeps and listens" {
 	local before
 	relation base/5/16384 500
 	start -- --readahead-limit 64
@@ -36,7 +36,7 @@ all_is_asked_for() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-
 		--no-wait --hold <"$work/input" >"$work/out" 3>&- &
 	local producer=$!
 	exec 7>"$work/input"
-	wait_for all_is_asked_for 64
+	wait_for all_is_read 64
 	before=$(cpu_ticks)
 	read -rt 1 <> <(:) || true
 	echo "CPU ticks: $(($(cpu_ticks) - before))"
@@ -56,7 +56,7 @@ present_counter() { sed -n '/"recovery"/,/"total"/s/.*"'"$1"'": \([0-9]*\).*/\1/
 has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 
 # Lost otherwise: reading ahead, for all that the kernel evicts before redo comes.
-@test "what is evicted is read again when redo is near, and nothing else" {
+@test "what is evicted is read again when redo waits, and nothing else" {
 	local cached
 	relation base/5/16384 8000
 	start -- --io-depth 64
@@ -65,7 +65,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 		--hold <"$work/input" >"$work/out" 3>&- &
 	local producer=$!
 	exec 7>"$work/input"
-	wait_for all_is_asked_for 8000
+	wait_for all_is_read 8000
 	has_reread 1 && skip "pages were evicted by themselves"
 	dd of="$pgdata/base/5/16384" oflag=nocache conv=notrunc,fdatasync count=0 status=none
 	if [ "$(fincore -bno RES "$pgdata/base/5/16384")" -gt 0 ]; then
@@ -74,7 +74,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	echo 2000 >&7
 	wait_for has_reread 200
 	cached=$(fincore -bno RES "$pgdata/base/5/16384")
-	echo "looked for $(present_counter blocks_rechecked), read again $(present_counter blocks_reread), cached $cached"
+	echo "checked $(present_counter blocks_rechecked), read again $(present_counter blocks_reread), cached $cached"
 	[ "$cached" -ge $((200 * 8192)) ]
 	[ "$cached" -le $((2000 * 8192)) ]
 	exec 7>&-
@@ -85,7 +85,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	stop
 }
 
-@test "the window is never larger than --readahead-limit" {
+@test "no limit is larger than its option" {
 	relation base/5/16384 500
 	start -- --readahead-limit 1 --io-depth 1
 	produce --count 50 --blocks 50 --no-wait
@@ -142,7 +142,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	[ "$(field blocks_read)" = 10 ]
 }
 
-@test "unknown kinds, forks, SLRUs and impossible databases are counted by reason" {
+@test "invalid kinds, forks, SLRUs and databases are counted by reason" {
 	start --
 	local case
 	for case in "--kind 2|kind" "--fork 4|fork" "--kind 1 --rel 4|slru" "--rel 0|relation" \
@@ -184,7 +184,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	[ "$(field blocks_read)" = 10 ]
 }
 
-@test "an impossible head ends the session with one line" {
+@test "an invalid head ends the session with one line" {
 	relation base/5/16384 100
 	start --
 	local name
@@ -259,6 +259,6 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	pages = host.residency(sys.argv[1])
 	blocks = [pages[i] + pages[i + 1] for i in range(0, len(pages), 2)]
 	print(f'{blocks.count(2)} whole blocks, {blocks.count(1)} halves')
-	assert blocks.count(2) >= 1500 and blocks.count(1) == 0, blocks
+	assert blocks.count(2) >= 1500 and blocks.count(1) == 0
 	EOF
 }

@@ -5,7 +5,7 @@
 load lib/daemon
 # bats file_tags=fast
 
-@test "usage errors exit 2 and say what is wrong" {
+@test "usage errors exit 2 with the reason" {
 	run "$redoahead"
 	[ "$status" -eq 2 ]
 	run "$redoahead" nonsense
@@ -28,7 +28,10 @@ load lib/daemon
 	[[ $output == *serve* ]]
 	run "$redoahead" serve --help
 	[ "$status" -eq 0 ]
-	[[ $output == *--backend* ]]
+	local text=$(tr -s ' \n' ' ' <<<"$output")
+	[[ $text == *"--io-depth=BLOCKS most blocks in flight, 1 to 4096 (default: 1024)"* ]]
+	[[ $text == *"--backend=auto|io_uring|fadvise "*"(default: auto)"* ]]
+	[[ $text == *"(default: pg_stat_tmp/redoahead.sock)"* ]]
 	run "$redoahead" --version
 	[ "$status" -eq 0 ]
 	[[ $output == redoahead\ [0-9]* ]]
@@ -129,7 +132,7 @@ load lib/daemon
 	[ "$(field status)" = 0 ]
 }
 
-@test "a second startup process is told that the daemon is busy" {
+@test "a second startup process is refused as busy" {
 	start --
 	mkfifo "$work/hold"
 	"$tools/ring_producer" -D "$pgdata" --count 1 --hold <"$work/hold" >"$work/first" 3>&- &
@@ -145,7 +148,7 @@ load lib/daemon
 	[ "$(field status)" = 0 ]
 }
 
-@test "a client that says nothing does not hold up others, and is closed" {
+@test "a client without a handshake does not delay others, and is closed" {
 	start --
 	relation base/5/16384 10
 	"$tools/ring_producer" -D "$pgdata" --fault silent >"$work/silent" 3>&- &
@@ -174,7 +177,7 @@ load lib/daemon
 
 # Lost otherwise: the recovery that is alive, which would find the daemon busy
 # with one that is not.
-@test "a server that left while the daemon was stopped is not served" {
+@test "a server that disconnected while the daemon was stopped is not served" {
 	start --
 	kill -STOP "$daemon"
 	produce --fault leave
@@ -186,7 +189,7 @@ load lib/daemon
 	[ "$(grep -c 'recovery connected' "$work/log")" = 1 ]
 }
 
-# Lost otherwise: a core, to a daemon that is told of the same connection
+# Lost otherwise: a core, to a daemon for which epoll reports the same connection
 # without end.
 @test "a connection that finds no descriptor waits until there is one" {
 	start --

@@ -4,7 +4,7 @@
  *		and references.
  *
  * The first byte of the input chooses which.  References go through the whole
- * plan, and what comes out must hold to what the engine relies on.
+ * queue, and what it returns must satisfy what the engine relies on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ check_run(const struct block_run *run, const struct relpath_layout *layout)
 		   REDOAHEAD_SLRU_PAGES_PER_SEGMENT : layout->segment_blocks));
 }
 
-/* References, of which every eighth tells where redo is. */
+/* References, of which every eighth is the position of redo. */
 static void
 fuzz_refs(const uint8_t *data, size_t size)
 {
@@ -127,7 +127,7 @@ fuzz_refs(const uint8_t *data, size_t size)
 		{
 			while (block_queue__retire(&queue, refs[i].lsn, &run))
 				returned++;
-			while (block_queue__used(&queue, refs[i].reserved % 128, refs[i].flags, &run))
+			while (block_queue__used(&queue, refs[i].reserved % 128, &run))
 				check_run(&run, &layout);
 		}
 		else if (i % 4 == 3 ? block_queue__next_deadline(&queue, refs[i].flags, &run) :

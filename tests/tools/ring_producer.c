@@ -3,7 +3,7 @@
  *		A stand-in for the startup process of a patched server.
  *
  * Connects to a daemon, makes and seals a ring, and emits references: to
- * random or consecutive blocks of given files, or nonsense, at a given rate.
+ * random or consecutive blocks of given files, or random bytes, at a given rate.
  * Can also do wrong whatever a server could do wrong.  Prints one line of
  * JSON about what the daemon replied and did.  Shares no code with the daemon or
  * the extension, only their header, so that it tests both against that.
@@ -53,7 +53,7 @@ struct settings
 	bool		sequential;		/* consecutive blocks, not random ones */
 	bool		garbage;		/* references of random bytes */
 	bool		no_wait;		/* do not wait until all is done */
-	bool		hold;			/* stay connected until stdin ends, and do what it says */
+	bool		hold;			/* stay connected until stdin ends, and follow it */
 	const char *fault;			/* what to do wrong, or NULL */
 };
 
@@ -90,7 +90,7 @@ static const struct argp_option options[] = {
 	{"seed", KEY_SEED, "N", 0, "seed of the random numbers", 0},
 	{"sequential", KEY_SEQUENTIAL, NULL, 0, "consecutive blocks", 0},
 	{"garbage", KEY_GARBAGE, NULL, 0, "references of random bytes", 0},
-	{"no-wait", KEY_NO_WAIT, NULL, 0, "leave without waiting for the daemon", 0},
+	{"no-wait", KEY_NO_WAIT, NULL, 0, "exit without waiting for the daemon", 0},
 	{"hold", KEY_HOLD, NULL, 0, "stay connected until stdin ends; its lines are new replay positions", 0},
 	{"fault", KEY_FAULT, "NAME", 0,
 		"unsealed, truncated, oversized, no-fds, three-fds, not-eventfd, short-handshake, long-handshake, "
@@ -193,7 +193,7 @@ read_identifier(const char *directory)
 	return identifier;
 }
 
-/* Make the ring, with what is to be wrong about it. */
+/* Make the ring, with the fault that is to be in it. */
 static struct redoahead_ring *
 make_ring(const struct settings *s, int *memfd, uint64_t *bytes)
 {
@@ -305,7 +305,7 @@ make_ref(const struct settings *s, uint64_t index, uint64_t *random, struct redo
 		for (int i = 0; i < 4; i++)
 			words[i] = next_random(random);
 		memcpy(ref, words, sizeof(*ref));
-		/* Half of them nearly right, so that more than the first check runs. */
+		/* Half of them nearly valid, so that more than the first check runs. */
 		if (words[0] & 1)
 		{
 			ref->kind &= 1;
@@ -353,7 +353,7 @@ wake(struct redoahead_ring *ring, int event)
 		die("eventfd");
 }
 
-/* Emit all references; returns how many before the daemon left. */
+/* Emit references until the daemon disconnects; returns how many. */
 static uint64_t
 emit(const struct settings *s, struct redoahead_ring *ring, int fd, int event)
 {
@@ -393,7 +393,7 @@ emit(const struct settings *s, struct redoahead_ring *ring, int fd, int event)
 	return head;
 }
 
-/* Stay until stdin ends; each of its lines is a position that redo has come to. */
+/* Stay until stdin ends; each of its lines is a new replay position. */
 static void
 follow_input(struct redoahead_ring *ring)
 {
@@ -401,6 +401,20 @@ follow_input(struct redoahead_ring *ring)
 
 	while (fgets(line, sizeof(line), stdin) != NULL)
 		__atomic_store_n(&ring->replay_lsn, strtoull(line, NULL, 10), __ATOMIC_RELAXED);
+}
+
+static void
+print_result(const struct redoahead_ring *ring, uint32_t pid, uint64_t emitted, double seconds,
+			 bool gone)
+{
+	printf("{\"status\": 0, \"pid\": %u, \"emitted\": %" PRIu64 ", \"tail\": %" PRIu64
+		   ", \"heartbeat\": %" PRIu64 ", \"blocks_read\": %" PRIu64
+		   ", \"blocks_failed\": %" PRIu64 ", \"blocks_stale\": %" PRIu64
+		   ", \"in_flight\": %" PRIu64 ", \"busy_ns\": %" PRIu64
+		   ", \"seconds\": %.3f, \"gone\": %s}\n",
+		   pid, emitted, ring->tail, ring->heartbeat, ring->blocks_read,
+		   ring->blocks_failed, ring->blocks_stale, ring->in_flight, ring->busy_ns,
+		   seconds, gone ? "true" : "false");
 }
 
 int
@@ -473,14 +487,7 @@ main(int argc, char **argv)
 		   (s.fault != NULL || !__atomic_load_n(&ring->sleeping, __ATOMIC_SEQ_CST) ||
 			__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < emitted))
 		nap(200);
-	printf("{\"status\": 0, \"pid\": %u, \"emitted\": %" PRIu64 ", \"tail\": %" PRIu64
-		   ", \"heartbeat\": %" PRIu64 ", \"blocks_read\": %" PRIu64
-		   ", \"blocks_failed\": %" PRIu64 ", \"blocks_stale\": %" PRIu64
-		   ", \"in_flight\": %" PRIu64 ", \"busy_ns\": %" PRIu64
-		   ", \"seconds\": %.3f, \"gone\": %s}\n",
-		   reply.pid, emitted, ring->tail, ring->heartbeat, ring->blocks_read,
-		   ring->blocks_failed, ring->blocks_stale, ring->in_flight, ring->busy_ns,
-		   (double) (now_ns() - begin) / 1e9, is_gone(fd) ? "true" : "false");
+	print_result(ring, reply.pid, emitted, (double) (now_ns() - begin) / 1e9, is_gone(fd));
 	fflush(stdout);
 	if (s.hold)
 		follow_input(ring);

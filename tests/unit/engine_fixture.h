@@ -24,7 +24,7 @@
 #define MAX_REQUESTS	4096
 #define ROUND_US	100		/* between two rounds */
 
-/* A request as the backend got it. */
+/* A request as the backend received it. */
 struct submitted
 {
 	uint32_t	block;			/* first block */
@@ -40,10 +40,13 @@ static struct
 	unsigned	allowed;		/* may be completed in the next flush */
 	unsigned	in_flight;		/* blocks, now */
 	unsigned	most;			/* blocks, ever */
-	bool		no_cachestat;	/* can it not be told what is there? */
-	unsigned	looks;			/* blocks looked for */
+	unsigned	refuse;			/* requests to refuse, as there is no room for them */
+	unsigned	short_by;		/* blocks missing at the end of each request */
+	int			broken;			/* error that flush returns, or 0 */
+	bool		no_cachestat;	/* can residency not be checked? */
+	unsigned	looks;			/* residency checks */
 	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
-	unsigned	releases;		/* blocks let go of */
+	unsigned	releases;		/* blocks released */
 	bool		released[MAX_REQUESTS]; /* block n is one of them */
 } fake;
 
@@ -70,6 +73,11 @@ fake_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, uin
 	(void) backend;
 	(void) fd;
 	assert_true(fake.count < MAX_REQUESTS);
+	if (fake.refuse > 0)
+	{
+		fake.refuse--;
+		return -EAGAIN;
+	}
 	fake.submitted[fake.count++] = (struct submitted)
 	{
 		.block = (uint32_t) (offset / BLOCK_BYTES),.blocks = bytes / BLOCK_BYTES,.token = token
@@ -87,14 +95,16 @@ fake_flush(struct backend *backend, unsigned want, unsigned wait_us, struct back
 
 	(void) backend;
 	(void) want;
-	(void) wait_us;
+	fake_now_us += wait_us;
+	if (fake.broken < 0)
+		return fake.broken;
 	for (; fake.done < fake.count && fake.allowed > 0; fake.allowed--, fake.done++, n++)
 	{
 		const struct submitted *request = &fake.submitted[fake.done];
 
 		done[n] = (struct backend_completion)
 		{
-			.token = request->token,.result = (int32_t) (request->blocks * BLOCK_BYTES)
+			.token = request->token,.result = (int32_t) ((request->blocks - fake.short_by) * BLOCK_BYTES)
 		};
 		fake.in_flight -= request->blocks;
 	}
@@ -213,10 +223,10 @@ finish_and_account(uint64_t offered)
 					 counters->blocks_stale +
 					 counters->blocks_abandoned + counters__failed(counters) +
 					 counters__invalid(counters), offered);
-	assert_int_equal(engine__in_flight(engine), 0);
-	assert_int_equal(engine__queued(engine), 0);
-	assert_int_equal(engine__ahead(engine), 0);
-	assert_int_equal(engine__open_files(engine), 0);
+	assert_int_equal(engine__state(engine).in_flight, 0);
+	assert_int_equal(engine__state(engine).queued, 0);
+	assert_int_equal(engine__state(engine).ahead, 0);
+	assert_int_equal(engine__state(engine).open_files, 0);
 }
 
 static int

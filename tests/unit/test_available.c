@@ -91,15 +91,15 @@ remove_cgroups(void **state)
 	(void) state;
 	if (outer[0] == '\0')
 		return 0;
-	/* The child may still be counted for a moment. */
+	/* The child may still be counted. */
 	for (int i = 0; i < 1000 && rmdir(inner) < 0; i++)
 		usleep(10000);
 	return rmdir(outer);
 }
 
-/* What a process in the cgroup is told, after it has written so much of a file, MB. */
+/* The result of a function in a process of the cgroup that has written a file of so many MB. */
 static uint64_t
-told_in(const char *cgroup, uint64_t (*tell) (void), unsigned file_mb)
+result_in(const char *cgroup, uint64_t (*function) (void), unsigned file_mb)
 {
 	uint64_t	available = 0;
 	int			ends[2];
@@ -119,7 +119,7 @@ told_in(const char *cgroup, uint64_t (*tell) (void), unsigned file_mb)
 		for (unsigned i = 0; i < file_mb; i++)
 			if (write(fd, zeroes, sizeof(zeroes)) != (ssize_t) sizeof(zeroes))
 				_exit(1);
-		available = tell();
+		available = function();
 		_exit(write(ends[1], &available, sizeof(available)) != (ssize_t) sizeof(available));
 	}
 	close(ends[1]);
@@ -132,10 +132,10 @@ told_in(const char *cgroup, uint64_t (*tell) (void), unsigned file_mb)
 static uint64_t
 available_in(const char *cgroup, unsigned file_mb)
 {
-	return told_in(cgroup, available__bytes, file_mb);
+	return result_in(cgroup, available__bytes, file_mb);
 }
 
-/* Other processes take and give memory between two looks. */
+/* Other processes allocate and free memory between the two readings. */
 static void
 test_is_no_more_than_the_machine_has(void **state)
 {
@@ -150,7 +150,7 @@ test_is_no_more_than_the_machine_has(void **state)
 
 /* Lost otherwise: blocks would be read ahead only to be evicted before use. */
 static void
-test_is_no_more_than_the_cgroup_leaves(void **state)
+test_is_no_more_than_the_cgroup_allows(void **state)
 {
 	(void) state;
 	if (outer[0] == '\0')
@@ -178,7 +178,7 @@ test_page_cache_makes_room(void **state)
 	assert_in_range(available_in(outer, 96), LIMIT / 2, LIMIT);
 }
 
-/* Lost otherwise: what sessions read would be let go of though there is room for all. */
+/* Lost otherwise: what sessions read would be released though there is room for all. */
 static void
 test_page_cache_is_not_unused(void **state)
 {
@@ -188,9 +188,9 @@ test_page_cache_is_not_unused(void **state)
 	assert_in_range(available__free_bytes(), 0, available__bytes() + 256 * MB);
 	if (outer[0] == '\0')
 		skip();
-	unused = told_in(inner, available__free_bytes, 0);
+	unused = result_in(inner, available__free_bytes, 0);
 	assert_in_range(unused, LIMIT / 2, LIMIT);
-	assert_in_range(told_in(inner, available__free_bytes, 96), 0, LIMIT / 4);
+	assert_in_range(result_in(inner, available__free_bytes, 96), 0, LIMIT / 4);
 }
 
 int
@@ -198,7 +198,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_is_no_more_than_the_machine_has),
-		cmocka_unit_test(test_is_no_more_than_the_cgroup_leaves),
+		cmocka_unit_test(test_is_no_more_than_the_cgroup_allows),
 		cmocka_unit_test(test_a_limit_counts_for_the_cgroups_below),
 		cmocka_unit_test(test_page_cache_makes_room),
 		cmocka_unit_test(test_page_cache_is_not_unused),

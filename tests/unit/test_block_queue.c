@@ -1,5 +1,5 @@
 /*
- * test_pool.c
+ * test_block_queue.c
  *		The order in which blocks are submitted, how they join, and when they are removed.
  */
 #include <setjmp.h>
@@ -156,7 +156,7 @@ test_the_deadline_queue_goes_first(void **state)
 	}
 	assert_false(block_queue__next_deadline(&queue, 2, &run));
 
-	/* Redo goes on: so does the deadline_blocks, and the sweep leaves those out. */
+	/* Redo proceeds: so does the deadline queue, and the sweep skips its blocks. */
 	assert_false(block_queue__retire(&queue, 1, &run));
 	assert_true(block_queue__next_deadline(&queue, 2, &run));
 	assert_int_equal(run.block, 96);
@@ -206,9 +206,9 @@ test_what_failed_is_not_ahead(void **state)
 	assert_int_equal(queue.ahead, 0);
 }
 
-/* Take the next run, which was there already. */
+/* Take the next run, which is resident. */
 static void
-find(void)
+skip_resident(void)
 {
 	struct block_run run;
 
@@ -216,36 +216,29 @@ find(void)
 	block_queue__finish(&queue, &run, BLOCK_RESIDENT);
 }
 
-/* Lost otherwise: what leaves memory before redo comes would be found missing by redo. */
+/* Only what was submitted and redo has not reached may have to be read again. */
 static void
-test_what_was_there_is_always_looked_at_again(void **state)
+test_submitted_blocks_are_found_by_position(void **state)
 {
 	struct block_run run;
 
 	(void) state;
-	for (uint32_t i = 0; i < 32; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		add(1, 0, 2 * i, i);
-	block_queue__begin_sweep(&queue, 100);
-	for (uint32_t i = 0; i < 32; i++)
-		if (i == 5 || i == 7)
-			find();
-		else
-			take(1, 0, 2 * i, 1, i, 0);
-	assert_int_equal(queue.ahead, 32);
-	assert_int_equal(block_queue__lsn_ahead(&queue, 31), 31);
-	assert_true(block_queue__lsn_ahead(&queue, 32) == UINT64_MAX);
-	for (uint32_t i = 0; i < 32; i++)
-		if (i % 16 == 0 || i == 5 || i == 7)
-		{
-			assert_false(i > 0 && block_queue__next_to_revalidate(&queue, i - 1, 16, &run));
-			assert_true(block_queue__next_to_revalidate(&queue, i, 16, &run));
-			assert_int_equal(run.block, 2 * i);
-			assert_true(run.evicted);
-			assert_int_equal(run.resident, i == 5 || i == 7);
-		}
-	assert_false(block_queue__next_to_revalidate(&queue, 100, 16, &run));
-	assert_false(block_queue__retire(&queue, 100, &run));
-	assert_int_equal(queue.ahead, 0);
+	block_queue__begin_sweep(&queue, 4);
+	take(1, 0, 0, 1, 0, 0);
+	take(1, 0, 2, 1, 1, 0);
+	skip_resident();
+	assert_true(block_queue__next(&queue, 16, &run));
+	block_queue__finish(&queue, &run, BLOCK_REFUSED);
+	assert_false(block_queue__retire(&queue, 1, &run));
+	for (uint64_t position = 0; position < 6; position++)
+		assert_int_equal(block_queue__submitted(&queue, position, &run),
+						 position == 1 || position == 2);
+	assert_true(block_queue__submitted(&queue, 2, &run));
+	assert_int_equal(run.block, 4);
+	assert_int_equal(run.blocks, 1);
+	assert_true(run.evicted);
 }
 
 /* Take the next run, which was absent. */
@@ -258,9 +251,9 @@ read_absent(void)
 	block_queue__finish(&queue, &run, BLOCK_READ_ABSENT);
 }
 
-/* Lost otherwise: what redo will read would be let go of, or what is not ours. */
+/* Lost otherwise: blocks that redo will read, or of other processes, would be released. */
 static void
-test_what_was_absent_is_told_when_redo_has_used_it(void **state)
+test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
 {
 	struct block_run run;
 
@@ -269,34 +262,24 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 		add(1, 0, 2 * i, i);
 	block_queue__begin_sweep(&queue, 100);
 	read_absent();
-	find();						/* somebody else has brought it */
+	skip_resident();			/* another process has read it */
 	read_absent();
-	take(1, 0, 6, 1, 3, 0);		/* somebody else may have */
+	take(1, 0, 6, 1, 3, 0);		/* another process may have */
 	read_absent();
-	assert_false(block_queue__used(&queue, 0, 64, &run));
+	assert_false(block_queue__used(&queue, 0, &run));
 	assert_false(block_queue__retire(&queue, 4, &run));
-	assert_false(block_queue__used(&queue, 4, 64, &run));
-	assert_true(block_queue__used(&queue, 3, 64, &run));
+	assert_false(block_queue__used(&queue, 4, &run));
+	assert_true(block_queue__used(&queue, 3, &run));
 	assert_int_equal(run.block, 0);
 	assert_int_equal(run.blocks, 1);
-	assert_false(block_queue__used(&queue, 3, 64, &run));
-	assert_true(block_queue__used(&queue, 0, 64, &run));
+	assert_false(block_queue__used(&queue, 3, &run));
+	assert_true(block_queue__used(&queue, 0, &run));
 	assert_int_equal(run.block, 4);
-	assert_false(block_queue__used(&queue, 0, 64, &run));
+	assert_false(block_queue__used(&queue, 0, &run));
 	assert_false(block_queue__retire(&queue, 5, &run));
-	assert_true(block_queue__used(&queue, 0, 64, &run));
+	assert_true(block_queue__used(&queue, 0, &run));
 
-	/* Too long ago. */
-	add(1, 0, 10, 5);
-	add(1, 0, 12, 6);
-	block_queue__begin_sweep(&queue, 100);
-	read_absent();
-	assert_true(block_queue__retire(&queue, 7, &run));	/* the other was not asked for */
-	assert_int_equal(run.block, 12);
-	assert_false(block_queue__used(&queue, 0, 1, &run));
-	assert_false(block_queue__used(&queue, 0, 64, &run));
-
-	/* Nobody asks for long: what is left of them is told, and no other block. */
+	/* Not called for long: those that are left are returned, and no other block. */
 	for (uint32_t i = 10; i < 80; i++)
 	{
 		add(1, 0, 2 * i, i);
@@ -306,10 +289,10 @@ test_what_was_absent_is_told_when_redo_has_used_it(void **state)
 	}
 	for (uint32_t i = 80 - 64; i < 80; i++)
 	{
-		assert_true(block_queue__used(&queue, 0, 64, &run));
+		assert_true(block_queue__used(&queue, 0, &run));
 		assert_int_equal(run.block, 2 * i);
 	}
-	assert_false(block_queue__used(&queue, 0, 64, &run));
+	assert_false(block_queue__used(&queue, 0, &run));
 }
 
 /* Every block is returned exactly once, in any mix of deadlines, sweeps and redo. */
@@ -332,8 +315,8 @@ test_random_traffic_loses_nothing(void **state)
 	{
 		for (unsigned n = (unsigned) rand() % 40; n > 0 && added < BLOCKS && block_queue__room(&queue) > 0; n--)
 		{
-			/* Each block is named by one record, in an order of its own. */
-			add(1, 0, added * 7919 % BLOCKS, added);
+			/* Each block is named by one record; some are out of LSN order. */
+			add(1, 0, added * 7919 % BLOCKS, rand() % 8 > 0 || added < replay + 10 ? added : added - 5);
 			added++;
 		}
 		for (unsigned n = (unsigned) rand() % 10; n > 0; n--)
@@ -373,8 +356,8 @@ main(void)
 		BLOCK_QUEUE_TEST(test_the_deadline_queue_goes_first),
 		BLOCK_QUEUE_TEST(test_what_was_replayed_is_removed),
 		BLOCK_QUEUE_TEST(test_what_failed_is_not_ahead),
-		BLOCK_QUEUE_TEST(test_what_was_there_is_always_looked_at_again),
-		BLOCK_QUEUE_TEST(test_what_was_absent_is_told_when_redo_has_used_it),
+		BLOCK_QUEUE_TEST(test_submitted_blocks_are_found_by_position),
+		BLOCK_QUEUE_TEST(test_what_was_absent_is_returned_when_redo_has_used_it),
 		BLOCK_QUEUE_TEST(test_random_traffic_loses_nothing),
 	};
 

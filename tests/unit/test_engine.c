@@ -1,31 +1,31 @@
 /*
  * test_engine.c
- *		What the engine asks a backend for: in which order, how much at a time, how
- *		far ahead, and that every block ends in one counter.
+ *		What the engine submits: in which order, how much at a time, how far ahead,
+ *		and that every block ends in one counter.
  */
 #include "engine_fixture.h"
 
-/* The place of a block in the order of requests. */
+/* The position of a block in the order of requests. */
 static unsigned
 turn_of(uint32_t block)
 {
 	for (unsigned i = 0; i < fake.count; i++)
 		if (block - fake.submitted[i].block < fake.submitted[i].blocks)
 			return i;
-	fail_msg("block %u was never asked for", block);
+	fail_msg("block %u was never submitted", block);
 	return 0;
 }
 
 /* Lost otherwise: the speed of disks, which a sweep is for. */
 static void
-blocks_are_asked_for_in_the_order_of_the_disk(void **state)
+blocks_are_submitted_in_the_order_of_the_disk(void **state)
 {
 	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 200; i++)
 		offer((i * 7919) % 200 * 10, 1000 + i);
 	run(1);
-	/* the deadline queue is of eight */
+	/* after the eight that redo needs next */
 	for (unsigned i = 9; i < fake.count; i++)
 		assert_true(fake.submitted[i].block > fake.submitted[i - 1].block);
 	for (uint32_t i = 0; i < 200; i++)
@@ -33,9 +33,9 @@ blocks_are_asked_for_in_the_order_of_the_disk(void **state)
 	finish_and_account(200);
 }
 
-/* Lost otherwise: redo would wait for the block that it wants next. */
+/* Lost otherwise: redo would wait for the block that it needs next. */
 static void
-what_redo_wants_next_goes_first(void **state)
+what_redo_needs_next_goes_first(void **state)
 {
 	(void) state;
 	start(256, 4096);
@@ -47,57 +47,26 @@ what_redo_wants_next_goes_first(void **state)
 	finish_and_account(200);
 }
 
-/*
- * Lost otherwise: a block that left shared buffers would be read by redo itself,
- * since the one who asks for it late would wait behind all that is read ahead.
- */
+/* A server may emit a block late. */
 static void
-what_is_asked_for_late_overtakes_what_is_read_ahead(void **state)
+blocks_out_of_order_are_counted_and_read(void **state)
 {
 	(void) state;
-	start(16, 4096);
-	fake.allowed = 0;
-	for (uint32_t i = 0; i < 2000; i++)
+	start(256, 4096);
+	for (uint32_t i = 0; i < 100; i++)
 		offer(i * 10, 1000 + i);
-	run(1);
-	assert_true(fake.count <= 16);
 	for (uint32_t i = 0; i < 10; i++)
-		offer(50005 + 10 * i, 1100 + i);
-	for (unsigned rounds = 0; rounds < 4; rounds++)
-	{
-		fake.allowed = 16;
-		run(1);
-	}
+		offer(50005 + 10 * i, 1050 + i);
+	run(1000);
 	for (uint32_t i = 0; i < 10; i++)
-		assert_true(turn_of(50005 + 10 * i) < 48);
-	assert_int_equal(engine__ahead(engine), fake.count);
-	finish_and_account(2010);
-}
-
-/* Lost otherwise: blocks that nobody has asked for before would wait for ever. */
-static void
-many_late_ones_leave_room_for_the_others(void **state)
-{
-	uint64_t	lsn = 1000;
-
-	(void) state;
-	start(256, 1024);
-	offer(0, lsn);
-	for (uint32_t i = 0; i < 900; i++)
-		offer(10000 + 10 * i, 500);
-	for (uint32_t i = 1; i < 100; i++)
-		offer(100000 - 10 * i, ++lsn);
-	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1);
-	/* More of them than the deadline queue of eight takes, and in the order of the disk. */
-	assert_true(turn_of(100000 - 10 * 90) < turn_of(100000 - 10 * 80));
-	assert_true(engine__ahead(engine) <= 1024);
-	finish_and_account(1000);
+		(void) turn_of(50005 + 10 * i);
+	assert_int_equal(engine__counters(engine)->refs_out_of_order, 10);
+	finish_and_account(110);
 }
 
 /* Lost otherwise: what is read ahead would be evicted before redo comes to it. */
 static void
-no_more_is_ahead_than_the_window(void **state)
+no_more_is_ahead_than_the_readahead_limit(void **state)
 {
 	uint32_t	offered = 0;
 
@@ -108,16 +77,16 @@ no_more_is_ahead_than_the_window(void **state)
 	for (unsigned rounds = 0; rounds < 10; rounds++)
 		run(1);
 	assert_int_equal(offered, 512);
-	assert_int_equal(engine__ahead(engine), 512);
-	/* Redo goes on, and so does reading. */
+	assert_int_equal(engine__state(engine).ahead, 512);
+	/* Redo proceeds, and so does reading. */
 	run(1256);
-	assert_int_equal(engine__ahead(engine), 256);
+	assert_int_equal(engine__state(engine).ahead, 256);
 	assert_int_equal(engine__room(engine), 256);
 	for (; engine__room(engine) > 0; offered++)
 		offer(offered * 10, 1000 + offered);
 	for (unsigned rounds = 0; rounds < 10; rounds++)
 		run(1256);
-	assert_int_equal(engine__ahead(engine), 512);
+	assert_int_equal(engine__state(engine).ahead, 512);
 	finish_and_account(768);
 }
 
@@ -140,7 +109,7 @@ no_more_is_in_flight_than_the_depth(void **state)
 
 /* Lost otherwise: reads that nobody needs any more would take the disk from redo. */
 static void
-what_redo_has_come_to_is_not_read(void **state)
+what_redo_has_reached_is_not_read(void **state)
 {
 	(void) state;
 	start(64, 4096);
@@ -153,14 +122,14 @@ what_redo_has_come_to_is_not_read(void **state)
 	finish_and_account(100);
 }
 
-/* Lost otherwise: a block asked for twice in one sweep would be read twice. */
+/* Lost otherwise: a block named twice in one sweep would be read twice. */
 static void
 neighbours_are_joined_and_the_same_is_read_once(void **state)
 {
 	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 20; i++)
-		offer(10000 + i * 10, 1000 + i);		/* fill the deadline queue */
+		offer(10000 + i * 10, 1000 + i);		/* those that redo needs next */
 	for (uint32_t i = 0; i < 8; i++)
 		offer(500 + i, 2000 + i);
 	offer(503, 3000);
@@ -171,17 +140,92 @@ neighbours_are_joined_and_the_same_is_read_once(void **state)
 	finish_and_account(29);
 }
 
+/* Lost otherwise: a daemon that goes on as if it read. */
+static void
+a_broken_backend_is_reported(void **state)
+{
+	(void) state;
+	start(64, 4096);
+	offer(1, 1000);
+	fake.broken = -EIO;
+	fake_now_us += ROUND_US;
+	assert_int_equal(engine__run(engine, 1, 0, 0, 0), -EIO);
+	assert_int_equal(engine__end(engine), -EIO);
+}
+
+/* Lost otherwise: a daemon that never serves the next recovery. */
+static void
+reads_that_do_not_complete_are_given_up(void **state)
+{
+	uint64_t	begin_us = fake_now_us;
+
+	(void) state;
+	start(64, 4096);
+	offer(1, 1000);
+	fake.allowed = 0;
+	run(1);
+	assert_int_equal(engine__state(engine).in_flight, 1);
+	assert_int_equal(engine__end(engine), -ETIMEDOUT);
+	assert_in_range(fake_now_us - begin_us, 10000000, 60000000);
+}
+
+/* Lost otherwise: blocks, whenever the kernel is short of memory. */
+static void
+refused_requests_are_submitted_again(void **state)
+{
+	(void) state;
+	start(64, 4096);
+	for (uint32_t i = 0; i < 10; i++)
+		offer(i * 10, 1000 + i);
+	fake.refuse = 7;
+	for (int i = 0; i < 10; i++)
+		run(1);
+	assert_int_equal(fake.refuse, 0);
+	assert_int_equal(engine__counters(engine)->blocks_read, 10);
+	finish_and_account(10);
+}
+
+/* The file system has less than the WAL names: dropped and truncated relations. */
+static void
+missing_blocks_are_counted_by_reason(void **state)
+{
+	const struct redoahead_ref missing = {
+		.lsn = 2000,.spc = RELPATH_DEFAULT_TABLESPACE,.db = 5,.rel = 101,.block = 7
+	};
+	const struct redoahead_ref invalid = {.lsn = 2000,.kind = 77};
+
+	(void) state;
+	start(64, 4096);
+	engine__offer(engine, &missing, 1);
+	engine__offer(engine, &invalid, 1);
+	for (uint32_t i = 0; i < 20; i++)
+		offer(10000 + i * 10, 1000 + i);	/* those that redo needs next */
+	run(1);
+	fake.short_by = 1;
+	for (uint32_t i = 0; i < 8; i++)
+		offer(500 + i, 3000 + i);
+	run(1);
+	run(1);
+	assert_int_equal(engine__counters(engine)->blocks_failed[FAIL_MISSING_FILE], 1);
+	assert_int_equal(engine__counters(engine)->refs_invalid[INVALID_KIND], 1);
+	assert_true(engine__counters(engine)->blocks_failed[FAIL_BEYOND_EOF] >= 1);
+	finish_and_account(30);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(blocks_are_asked_for_in_the_order_of_the_disk, stop),
-		cmocka_unit_test_teardown(what_redo_wants_next_goes_first, stop),
-		cmocka_unit_test_teardown(what_is_asked_for_late_overtakes_what_is_read_ahead, stop),
-		cmocka_unit_test_teardown(many_late_ones_leave_room_for_the_others, stop),
-		cmocka_unit_test_teardown(no_more_is_ahead_than_the_window, stop),
+		cmocka_unit_test_teardown(blocks_are_submitted_in_the_order_of_the_disk, stop),
+		cmocka_unit_test_teardown(what_redo_needs_next_goes_first, stop),
+		cmocka_unit_test_teardown(blocks_out_of_order_are_counted_and_read, stop),
+		cmocka_unit_test_teardown(no_more_is_ahead_than_the_readahead_limit, stop),
 		cmocka_unit_test_teardown(no_more_is_in_flight_than_the_depth, stop),
-		cmocka_unit_test_teardown(what_redo_has_come_to_is_not_read, stop),
+		cmocka_unit_test_teardown(what_redo_has_reached_is_not_read, stop),
+		cmocka_unit_test_teardown(a_broken_backend_is_reported, stop),
+		cmocka_unit_test_teardown(reads_that_do_not_complete_are_given_up, stop),
+		cmocka_unit_test_teardown(refused_requests_are_submitted_again, stop),
+		cmocka_unit_test_teardown(missing_blocks_are_counted_by_reason, stop),
 		cmocka_unit_test_teardown(neighbours_are_joined_and_the_same_is_read_once, stop),
 	};
 

@@ -1,8 +1,7 @@
 /*
  * test_engine_residency.c
- *		What the engine does about what is in the page cache: looks again for what it
- *		has read, and where memory is short asks for nothing that is there and lets go
- *		of what redo has used.
+ *		What the engine does about residency: reads evicted blocks again, and under
+ *		memory pressure does not submit resident blocks and releases used ones.
  */
 #include "engine_fixture.h"
 
@@ -20,9 +19,20 @@ read_all(unsigned count)
 	assert_int_equal(engine__counters(engine)->blocks_read, count);
 }
 
+/* Let time pass until redo counts as stalled, and complete what is submitted. */
+static void
+stall(uint64_t replay_lsn)
+{
+	for (int i = 0; i < 20; i++)
+	{
+		fake.allowed = MAX_REQUESTS;
+		run(replay_lsn);
+	}
+}
+
 /* Lost otherwise: redo would read on its own, block by block, what was evicted. */
 static void
-what_is_evicted_is_read_again_before_redo_comes(void **state)
+evicted_blocks_are_read_again_when_redo_waits(void **state)
 {
 	unsigned	before;
 
@@ -32,49 +42,47 @@ what_is_evicted_is_read_again_before_redo_comes(void **state)
 	before = fake.count;
 	for (unsigned i = 0; i < 2000; i++)
 		fake.gone[i] = i % 2 == 0;
-	fake.allowed = MAX_REQUESTS;
-	run(1100);
-	for (int i = 0; i < 20; i++)
-		run(1100);
-	/* As far as redo will come soon, but not all of it. */
-	for (unsigned i = 100; i < 300; i++)
+	stall(1100);
+	/* As far as redo will come soon, each once. */
+	assert_int_equal(fake.count - before, 128);
+	for (unsigned n = before; n < fake.count; n++)
 	{
-		unsigned	submitted = 0;
-
-		for (unsigned n = before; n < fake.count; n++)
-			submitted += fake.submitted[n].block == i;
-		assert_int_equal(submitted > 0, fake.gone[i]);
+		assert_in_range(fake.submitted[n].block, 100, 355);
+		assert_int_equal(fake.submitted[n].block % 2, 0);
 	}
-	assert_true(fake.count - before < 500);
-	assert_int_equal(engine__counters(engine)->blocks_reread, fake.count - before);
+	assert_int_equal(engine__counters(engine)->blocks_reread, 128);
+	assert_int_equal(engine__counters(engine)->blocks_read, 2000);
 	finish_and_account(2000);
 }
 
 /* Lost otherwise: CPU time, while nothing is evicted. */
 static void
-few_blocks_are_looked_for_while_all_are_there(void **state)
+residency_is_not_checked_while_redo_proceeds(void **state)
 {
+	unsigned	looks;
+
 	(void) state;
 	start(64, 4096);
 	read_all(2000);
-	for (uint64_t lsn = 1000; lsn < 3000; lsn += 10)
+	looks = fake.looks;
+	for (uint64_t lsn = 1001; lsn < 3000; lsn += 10)
 		run(lsn);
-	assert_in_range(fake.looks, 20, 100);
+	assert_int_equal(fake.looks, looks);
 	assert_int_equal(engine__counters(engine)->blocks_rechecked, fake.looks);
 	assert_int_equal(engine__counters(engine)->blocks_reread, 0);
 	finish_and_account(2000);
 }
 
-/* Lost otherwise: a system call for each block on kernels that know nothing of it. */
+/* Lost otherwise: a system call for each block on kernels without cachestat. */
 static void
-where_nothing_tells_nothing_is_looked_for(void **state)
+without_cachestat_nothing_is_checked(void **state)
 {
 	(void) state;
 	start(64, 4096);
 	fake.no_cachestat = true;
 	read_all(2000);
-	for (uint64_t lsn = 1000; lsn < 3000; lsn += 10)
-		run(lsn);
+	for (uint64_t lsn = 1001; lsn < 2000; lsn += 100)
+		stall(lsn);
 	assert_int_equal(fake.looks, 1);
 	finish_and_account(2000);
 }
@@ -109,11 +117,11 @@ start_with_little_memory(void)
 }
 
 /*
- * Lost otherwise: memory, where it is short, for what the kernel reads ahead when it is
- * submitted for a page that it was about to reclaim.
+ * Lost otherwise: memory for what the kernel reads ahead when a page is read that it is
+ * about to reclaim.
  */
 static void
-where_memory_is_short_what_is_there_is_not_asked_for(void **state)
+under_memory_pressure_resident_blocks_are_not_submitted(void **state)
 {
 	(void) state;
 	start_with_little_memory();
@@ -122,7 +130,7 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	for (uint32_t i = 0; i < 200; i++)
 		offer(i * 2, 1000 + i);		/* none joins another */
 	run_often(1, 20);
-	/* Maybe more than once, if redo seems to stand still. */
+	/* Maybe more than once, because redo is stalled. */
 	assert_true(fake.count >= 50);
 	for (unsigned n = 0; n < fake.count; n++)
 		assert_true(fake.gone[fake.submitted[n].block]);
@@ -131,9 +139,9 @@ where_memory_is_short_what_is_there_is_not_asked_for(void **state)
 	finish_and_account(200);
 }
 
-/* Where memory is short, read what is absent of 200 blocks, every fourth of which is there. */
+/* Under memory pressure, read 200 blocks, every fourth of which is resident. */
 static void
-read_where_memory_is_short(void)
+read_under_memory_pressure(void)
 {
 	start_with_little_memory();
 	for (uint32_t i = 0; i < 200; i++)
@@ -142,22 +150,22 @@ read_where_memory_is_short(void)
 		offer(i * 2, 1000 + i);
 	}
 	run_often(1, 20);
-	memset(fake.gone, 0, sizeof(fake.gone));	/* all is there now */
+	memset(fake.gone, 0, sizeof(fake.gone));	/* all are resident now */
 }
 
 /*
- * Lost otherwise: half of the page cache, where that is small, for what redo has in shared
- * buffers.  What it has not come to must stay, and what somebody else has brought.
+ * Lost otherwise: half of a small page cache, for blocks that are in shared buffers.
+ * Those that redo has not reached must stay, and those that others have read.
  */
 static void
-where_memory_is_full_what_redo_has_used_is_let_go_of(void **state)
+when_memory_is_full_used_blocks_are_released(void **state)
 {
 	(void) state;
-	read_where_memory_is_short();
+	read_under_memory_pressure();
 	read_memory(0, 1);
 	assert_int_equal(fake.releases, 0);
 	run_often(1000 + 104, 100);
-	/* A little later only. */
+	/* Only some blocks later. */
 	assert_int_equal(fake.releases, 30);
 	for (uint32_t i = 0; i < 200; i++)
 		assert_int_equal(fake.released[i * 2], i < 40 && i % 4 != 0);
@@ -165,21 +173,21 @@ where_memory_is_full_what_redo_has_used_is_let_go_of(void **state)
 	finish_and_account(200);
 }
 
-/* Lost otherwise: what sessions of a hot standby will read, though there is room for it. */
+/* Lost otherwise: blocks that sessions of a hot standby will read. */
 static void
-while_memory_is_unused_nothing_is_let_go_of(void **state)
+while_memory_is_unused_nothing_is_released(void **state)
 {
 	(void) state;
-	read_where_memory_is_short();
+	read_under_memory_pressure();
 	read_memory(UINT64_MAX, 1);
 	run(1000 + 200);
 	assert_int_equal(fake.releases, 0);
 	finish_and_account(200);
 }
 
-/* Lost otherwise: the same, on kernels that do not tell what was there before. */
+/* Lost otherwise: the same, on kernels without cachestat. */
 static void
-what_may_have_been_there_is_not_let_go_of(void **state)
+blocks_of_unknown_residency_are_not_released(void **state)
 {
 	(void) state;
 	start_with_little_memory();
@@ -194,14 +202,14 @@ what_may_have_been_there_is_not_let_go_of(void **state)
 	finish_and_account(200);
 }
 
-/* Lost otherwise: what somebody else has brought of blocks that are read at a time. */
+/* Lost otherwise: what others have read of blocks that are joined. */
 static void
-what_was_there_in_part_is_not_let_go_of(void **state)
+blocks_resident_in_part_are_not_released(void **state)
 {
 	(void) state;
 	start_with_little_memory();
 	for (uint32_t i = 0; i < 100; i++)
-		offer(2000 + i, 100);	/* for the deadline queue */
+		offer(2000 + i, 100);	/* those that redo needs next */
 	for (uint32_t i = 0; i < 4; i++)
 	{
 		fake.gone[8 + i] = true;
@@ -212,7 +220,7 @@ what_was_there_in_part_is_not_let_go_of(void **state)
 	run_often(1, 20);
 	for (uint32_t i = 0; i < 100; i++)
 		offer(2000 + i, 3000);
-	read_memory(0, 4000);
+	read_memory(0, 1);
 	run_often(4000, 100);
 	for (uint32_t i = 0; i < 4; i++)
 	{
@@ -223,57 +231,18 @@ what_was_there_in_part_is_not_let_go_of(void **state)
 	finish_and_account(208);
 }
 
-static unsigned
-times_submitted(uint32_t block)
-{
-	unsigned	times = 0;
-
-	for (unsigned n = 0; n < fake.count; n++)
-		times += fake.submitted[n].block == block;
-	return times;
-}
-
-/* Lost otherwise: what is there but old leaves just before redo comes, which then reads it. */
-static void
-what_was_found_late_is_looked_for_again(void **state)
-{
-	(void) state;
-	start_with_little_memory();
-	for (uint32_t i = 0; i < 1024; i++)
-	{
-		fake.gone[2 * i] = true;
-		offer(2 * i, 1000 + i);
-	}
-	offer(3, 1900);				/* late, there, and redo is far away */
-	run_often(1, 100);
-	assert_int_equal(engine__counters(engine)->blocks_resident, 1);
-	for (uint32_t i = 0; i < 1024; i++)
-		fake.gone[2 * i] = false;
-	fake.gone[3] = true;
-	run(1500);
-	assert_int_equal(times_submitted(3), 0);
-	for (uint64_t lsn = 1500; lsn < 1900; lsn++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(lsn);
-	}
-	assert_int_equal(times_submitted(3), 1);
-	finish_and_account(1025);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_is_evicted_is_read_again_before_redo_comes, stop),
-		cmocka_unit_test_teardown(few_blocks_are_looked_for_while_all_are_there, stop),
-		cmocka_unit_test_teardown(where_nothing_tells_nothing_is_looked_for, stop),
-		cmocka_unit_test_teardown(where_memory_is_short_what_is_there_is_not_asked_for, stop),
-		cmocka_unit_test_teardown(where_memory_is_full_what_redo_has_used_is_let_go_of, stop),
-		cmocka_unit_test_teardown(while_memory_is_unused_nothing_is_let_go_of, stop),
-		cmocka_unit_test_teardown(what_may_have_been_there_is_not_let_go_of, stop),
-		cmocka_unit_test_teardown(what_was_there_in_part_is_not_let_go_of, stop),
-		cmocka_unit_test_teardown(what_was_found_late_is_looked_for_again, stop),
+		cmocka_unit_test_teardown(evicted_blocks_are_read_again_when_redo_waits, stop),
+		cmocka_unit_test_teardown(residency_is_not_checked_while_redo_proceeds, stop),
+		cmocka_unit_test_teardown(without_cachestat_nothing_is_checked, stop),
+		cmocka_unit_test_teardown(under_memory_pressure_resident_blocks_are_not_submitted, stop),
+		cmocka_unit_test_teardown(when_memory_is_full_used_blocks_are_released, stop),
+		cmocka_unit_test_teardown(while_memory_is_unused_nothing_is_released, stop),
+		cmocka_unit_test_teardown(blocks_of_unknown_residency_are_not_released, stop),
+		cmocka_unit_test_teardown(blocks_resident_in_part_are_not_released, stop),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -17,8 +17,10 @@
 /* Descriptors that are not of data files. */
 #define OTHER_DESCRIPTORS	32
 
-/* Raise the limit of descriptors as far as necessary and possible; returns how many data
- * files may be open. */
+/*
+ * Raise the limit of descriptors as far as necessary and possible; returns how many
+ * data files may be open.
+ */
 static unsigned
 fit_files(unsigned wanted)
 {
@@ -100,7 +102,8 @@ create_engine(struct daemon *daemon)
 	daemon->backend = backend_fadvise.name;
 	err = engine__create(&daemon->engine, &engine_options);
 	if (err < 0)
-		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files", strerror(-err));
+		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files",
+				  strerror(-err));
 	return err;
 }
 

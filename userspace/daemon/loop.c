@@ -190,6 +190,7 @@ serve_round(struct daemon *daemon)
 	static const struct timespec poll_time = {.tv_nsec = POLL_RING_US * 1000};
 	struct session *session = &daemon->session;
 	struct engine *engine = daemon->engine;
+	struct engine_state state;
 	uint64_t	replay_lsn = ring__replay_lsn(&session->ring);
 	uint64_t	now_us;
 	int			taken;
@@ -206,10 +207,10 @@ serve_round(struct daemon *daemon)
 	now_us = clock__now_us();
 	run_timers(daemon, replay_lsn, now_us);
 
-	if (taken == 0 && engine__in_flight(engine) == 0 &&
-		(engine__queued(engine) > 0 || engine__room(engine) == 0))
+	state = engine__state(engine);
+	if (taken == 0 && state.in_flight == 0 && (state.queued > 0 || engine__room(engine) == 0))
 		return handle_events(daemon, REDO_WAIT_MS);
-	if (taken > 0 || !engine__idle(engine))
+	if (taken > 0 || state.in_flight > 0 || state.queued > 0)
 	{
 		session->work_us = now_us;
 		return now_us - daemon->events_us >= EVENTS_US ? handle_events(daemon, 0) : 0;

@@ -44,8 +44,7 @@ status__write_statistics(struct daemon *daemon)
 	{
 		status__update_times(daemon);
 		statistics.recovery = engine__counters(daemon->engine);
-		statistics.in_flight = engine__in_flight(daemon->engine);
-		statistics.open_files = engine__open_files(daemon->engine);
+		statistics.engine = engine__state(daemon->engine);
 		statistics.replay_lsn = ring__replay_lsn(&daemon->session.ring);
 		counters__add(&total, statistics.recovery);
 	}
@@ -66,7 +65,7 @@ status__publish(struct daemon *daemon, uint64_t now_us)
 		.blocks_read = counters->blocks_read,
 		.blocks_failed = counters__failed(counters),
 		.blocks_stale = counters->blocks_stale,
-		.in_flight = engine__in_flight(daemon->engine),
+		.in_flight = engine__state(daemon->engine).in_flight,
 		.busy_ns = (clock__cpu_us() - daemon->session.begin_cpu_us) * 1000,
 		.io_depth = control->settled,
 		.readahead_limit = control->readahead_limit,
@@ -84,9 +83,7 @@ status__add_sample(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 	struct timeline_sample sample = {
 		.at_us = now_us - daemon->session.begin_us,
 		.replay_lsn = replay_lsn,
-		.queued = engine__queued(daemon->engine),
-		.in_flight = engine__in_flight(daemon->engine),
-		.ahead = engine__ahead(daemon->engine),
+		.engine = engine__state(daemon->engine),
 		.io_depth = control->io_depth,
 		.readahead_limit = control->readahead_limit,
 		.blocks_read = engine__counters(daemon->engine)->blocks_read,

@@ -1,5 +1,5 @@
 /*
- * submit_fadvise.c
+ * backend_fadvise.c
  *		A backend that submits reads with posix_fadvise(POSIX_FADV_WILLNEED).
  *
  * For kernels that refuse io_uring.  The kernel starts the read and does not report

@@ -1,10 +1,10 @@
 /*
- * trace.c
+ * block_log.c
  *		The file of --block-log: a line for each block when it is finished.
  *
  * Fields are separated by spaces: kind (relation, slru or wal), path below the
- * data directory, block in that file, LSN, result ("read", "stale", "abandoned" or
- * the reason of the failure as in the statistics), and the time since the
+ * data directory, block in that file, LSN, result ("read", "resident", "stale",
+ * "abandoned" or the reason of the failure as in the statistics), and the time since the
  * request, us.
  * For tests and for diagnosis; it costs CPU time.
  */

@@ -7,8 +7,8 @@
  * to its end before the next one begins.  Blocks that arrive meanwhile are queued for
  * the next sweep, so that none is delayed by more than two sweeps (Coffman, Klimko and
  * Ryan, "Analysis of scanning policies for reducing disk seek times", 1972: FSCAN).  A
- * sweep over thousands of blocks may be long: the deadline queue are the next few for
- * redo, which are submitted first.
+ * sweep over thousands of blocks may be long: the deadline queue is the next few for redo,
+ * which are submitted first.
  *
  * A pure data structure: uses no file, no clock and no shared memory.
  */
@@ -27,7 +27,7 @@ enum entry_state
 	ENTRY_ABSENT,				/* submitted, and was not resident before */
 	ENTRY_RESIDENT,				/* was resident before */
 	ENTRY_USED,					/* was absent, and redo has reached it */
-	ENTRY_DROPPED					/* replayed, refused, or a duplicate */
+	ENTRY_DROPPED				/* replayed, refused, or a duplicate */
 };
 
 struct block_queue_entry
@@ -35,7 +35,7 @@ struct block_queue_entry
 	uint64_t	lsn;			/* of the record that needs it */
 	struct relpath_key key;		/* the segment file */
 	uint32_t	block;			/* block in the segment */
-	enum entry_state state;		/* what became of it */
+	enum entry_state state;		/* its state */
 };
 
 /* Make a queue of at least so many entries, up to BLOCK_QUEUE_MAX_ENTRIES. */
@@ -61,15 +61,14 @@ block_queue__destroy(struct block_queue *queue)
 {
 	free(queue->entries);
 	free(queue->sweep);
-	queue->entries = NULL;
-	queue->sweep = NULL;
+	*queue = (struct block_queue) {0};
 }
 
 /* Remove all blocks. */
 void
 block_queue__clear(struct block_queue *queue)
 {
-	queue->head = queue->tail = queue->deadline = queue->validated = queue->used = queue->swept = 0;
+	queue->head = queue->tail = queue->deadline = queue->used = queue->swept = 0;
 	queue->sweep_count = queue->sweep_next = 0;
 	queue->queued = queue->ahead = 0;
 }
@@ -89,20 +88,14 @@ block_queue__room(const struct block_queue *queue)
 
 /* Add a block; there must be room. */
 void
-block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint32_t block, uint64_t lsn)
+block_queue__add(struct block_queue *queue, const struct relpath_key *key, uint32_t block,
+				 uint64_t lsn)
 {
 	*entry_at(queue, queue->head++) = (struct block_queue_entry)
 	{
 		.lsn = lsn,.key = *key,.block = block,.state = ENTRY_QUEUED
 	};
 	queue->queued++;
-}
-
-/* The position after the next so many blocks for redo. */
-static uint64_t
-end_of_deadline(const struct block_queue *queue, unsigned deadline_blocks)
-{
-	return queue->head - queue->tail > deadline_blocks ? queue->tail + deadline_blocks : queue->head;
 }
 
 /* The run of one entry. */
@@ -118,7 +111,7 @@ run_of(const struct block_queue_entry *entry)
 /*
  * Remove the blocks of records before replay_lsn, up to the next one that was not
  * submitted.  Returns true and that block if there is one: then call it again.  A block
- * that is out of LSN order may stay longer.
+ * out of LSN order may stay longer.
  */
 bool
 block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed)
@@ -147,19 +140,16 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 }
 
 /*
- * The next block that was absent before and that redo has reached, at least "nearest"
- * and at most "farthest" blocks ago.  Returns each of them once.
+ * The next block that was absent before and that redo has reached, at least "delay"
+ * blocks ago.  Returns each of them once.
  */
 bool
-block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest, struct block_run *run)
+block_queue__used(struct block_queue *queue, unsigned delay, struct block_run *run)
 {
-	uint64_t	size = (uint64_t) queue->mask + 1;
-
-	if (queue->used + farthest < queue->tail)
-		queue->used = queue->tail - farthest;
-	if (queue->used + size < queue->head)
-		queue->used = queue->head - size;
-	while (queue->used + nearest < queue->tail)
+	/* Entries may have been overwritten. */
+	if (queue->used + queue->mask + 1 < queue->head)
+		queue->used = queue->head - queue->mask - 1;
+	while (queue->used + delay < queue->tail)
 	{
 		const struct block_queue_entry *entry = entry_at(queue, queue->used++);
 
@@ -172,68 +162,37 @@ block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest
 	return false;
 }
 
-/* The oldest queued block, if it is among the next so many for redo. */
+/* The oldest queued block, if it is among the next "count" ones for redo. */
 bool
-block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, struct block_run *run)
+block_queue__next_deadline(struct block_queue *queue, unsigned count, struct block_run *run)
 {
-	uint64_t	end = end_of_deadline(queue, deadline_blocks);
-
 	if (queue->deadline < queue->tail)
 		queue->deadline = queue->tail;
-	for (; queue->deadline < end; queue->deadline++)
-	{
-		const struct block_queue_entry *entry = entry_at(queue, queue->deadline);
-
-		if (entry->state == ENTRY_QUEUED)
-		{
-			*run = run_of(entry);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The LSN of the block after the next so many for redo; UINT64_MAX if there is none. */
-uint64_t
-block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks)
-{
-	uint64_t	end = end_of_deadline(queue, blocks);
-
-	return end < queue->head ? entry_at(queue, end)->lsn : UINT64_MAX;
+	while (queue->deadline < queue->head &&
+		   entry_at(queue, queue->deadline)->state != ENTRY_QUEUED)
+		queue->deadline++;
+	if (queue->deadline == queue->head || queue->deadline - queue->tail >= count)
+		return false;
+	*run = run_of(entry_at(queue, queue->deadline));
+	return true;
 }
 
 /*
- * The next one in "each" submitted blocks, or the next one that was resident before, if
- * a record up to until_lsn needs it.  Returns each of them once.
+ * The block at a position that has been submitted, or was resident, and that redo has
+ * not reached; false if there is none.  Positions are those of the entries.
  */
 bool
-block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, unsigned each, struct block_run *run)
+block_queue__submitted(const struct block_queue *queue, uint64_t position, struct block_run *run)
 {
-	if (queue->validated < queue->tail)
-		queue->validated = queue->tail;
-	while (queue->validated < queue->head && entry_at(queue, queue->validated)->lsn <= until_lsn)
-	{
-		uint64_t	position = queue->validated++;
-		const struct block_queue_entry *entry = entry_at(queue, position);
+	const struct block_queue_entry *entry = entry_at(queue, position);
 
-		if (entry->state == ENTRY_RESIDENT ||
-			((entry->state == ENTRY_SUBMITTED || entry->state == ENTRY_ABSENT) &&
-			 position % each == 0))
-		{
-			*run = run_of(entry);
-			run->evicted = true;
-			run->resident = entry->state == ENTRY_RESIDENT;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Return blocks once more, from the next one for redo on. */
-void
-block_queue__restart_revalidation(struct block_queue *queue)
-{
-	queue->validated = queue->tail;
+	if (position < queue->tail || position >= queue->head ||
+		(entry->state != ENTRY_SUBMITTED && entry->state != ENTRY_ABSENT &&
+		 entry->state != ENTRY_RESIDENT))
+		return false;
+	*run = run_of(entry);
+	run->evicted = true;
+	return true;
 }
 
 static int
@@ -326,25 +285,30 @@ block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run 
 	return true;
 }
 
+static void
+finish_entry(struct block_queue *queue, struct block_queue_entry *entry, enum entry_state state)
+{
+	entry->state = state;
+	queue->queued--;
+	queue->ahead += state != ENTRY_DROPPED;
+}
+
 /*
  * Finish the run that block_queue__next or block_queue__next_deadline returned last.
  * Returns how many of its entries were duplicates.
  */
 unsigned
-block_queue__finish(struct block_queue *queue, const struct block_run *run, enum block_outcome outcome)
+block_queue__finish(struct block_queue *queue, const struct block_run *run,
+					enum block_outcome outcome)
 {
 	static const enum entry_state states[] = {
 		[BLOCK_REFUSED] = ENTRY_DROPPED,[BLOCK_SUBMITTED] = ENTRY_SUBMITTED,
 		[BLOCK_READ_ABSENT] = ENTRY_ABSENT,[BLOCK_RESIDENT] = ENTRY_RESIDENT
 	};
-	enum entry_state state = states[outcome];
 
-	if (outcome != BLOCK_REFUSED)
-		queue->ahead += run->blocks;
 	if (run->span == 0)
 	{
-		entry_at(queue, queue->deadline)->state = state;
-		queue->queued--;
+		finish_entry(queue, entry_at(queue, queue->deadline), states[outcome]);
 		return 0;
 	}
 	for (uint32_t i = 0, blocks = 0; i < run->span; i++)
@@ -352,9 +316,8 @@ block_queue__finish(struct block_queue *queue, const struct block_run *run, enum
 		struct block_queue_entry *entry = entry_at(queue, queue->sweep[queue->sweep_next++]);
 		bool		duplicate = entry->block - run->block < blocks;
 
-		entry->state = duplicate ? ENTRY_DROPPED : state;
+		finish_entry(queue, entry, duplicate ? ENTRY_DROPPED : states[outcome]);
 		blocks += !duplicate;
 	}
-	queue->queued -= run->span;
 	return run->span - run->blocks;
 }

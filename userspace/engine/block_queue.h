@@ -24,18 +24,17 @@ struct block_run
 	uint32_t	block;			/* first block in the segment */
 	uint32_t	blocks;			/* length, blocks */
 	uint64_t	lsn;			/* the last record that needs one of them */
-	uint32_t	span;			/* entries of the sweep that it covers; 0: from the deadline queue */
+	uint32_t	span;			/* its entries in the sweep; 0: from the deadline queue */
 	bool		evicted;		/* was read before and evicted */
-	bool		resident;		/* was resident when it was to be submitted */
 };
 
 /* What became of a run. */
 enum block_outcome
 {
 	BLOCK_REFUSED,				/* it cannot be read */
-	BLOCK_SUBMITTED,					/* it was submitted; whether it was resident is unknown */
-	BLOCK_READ_ABSENT,				/* it was submitted, because it was not resident */
-	BLOCK_RESIDENT					/* it was resident, and not submitted */
+	BLOCK_SUBMITTED,			/* it was submitted; whether it was resident is unknown */
+	BLOCK_READ_ABSENT,			/* it was submitted, because it was not resident */
+	BLOCK_RESIDENT				/* it was resident, and not submitted */
 };
 
 struct block_queue_entry;
@@ -47,7 +46,6 @@ struct block_queue
 	uint64_t	head;			/* entries added so far */
 	uint64_t	tail;			/* the oldest one that redo has not reached */
 	uint64_t	deadline;		/* none before this one is queued */
-	uint64_t	validated;			/* all before this one need no revalidation */
 	uint64_t	used;			/* all before this one were returned as used */
 	uint64_t	swept;			/* all before this one were put into a sweep */
 	uint32_t   *sweep;			/* indexes of entries, by file and block */
@@ -62,17 +60,17 @@ void		block_queue__destroy(struct block_queue *queue);
 void		block_queue__clear(struct block_queue *queue);
 unsigned	block_queue__room(const struct block_queue *queue);
 void		block_queue__add(struct block_queue *queue, const struct relpath_key *key,
-					  uint32_t block, uint64_t lsn);
-bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block_run *missed);
-bool		block_queue__used(struct block_queue *queue, unsigned nearest, unsigned farthest,
-					   struct block_run *run);
-bool		block_queue__next_deadline(struct block_queue *queue, unsigned deadline_blocks, struct block_run *run);
-uint64_t	block_queue__lsn_ahead(const struct block_queue *queue, unsigned blocks);
-bool		block_queue__next_to_revalidate(struct block_queue *queue, uint64_t until_lsn, unsigned each, struct block_run *run);
-void		block_queue__restart_revalidation(struct block_queue *queue);
+							 uint32_t block, uint64_t lsn);
+bool		block_queue__retire(struct block_queue *queue, uint64_t replay_lsn,
+								struct block_run *missed);
+bool		block_queue__used(struct block_queue *queue, unsigned delay, struct block_run *run);
+bool		block_queue__next_deadline(struct block_queue *queue, unsigned count,
+									   struct block_run *run);
+bool		block_queue__submitted(const struct block_queue *queue, uint64_t position,
+								   struct block_run *run);
 unsigned	block_queue__begin_sweep(struct block_queue *queue, unsigned limit);
 bool		block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run *run);
 unsigned	block_queue__finish(struct block_queue *queue, const struct block_run *run,
-					   enum block_outcome outcome);
+								enum block_outcome outcome);
 
 #endif							/* REDOAHEAD_ENGINE_BLOCK_QUEUE_H */

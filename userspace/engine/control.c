@@ -6,8 +6,7 @@
  * be in flight.  While redo waits, the controller probes twice the I/O depth, and
  * keeps it and probes again if that brings at least a tenth more.  If not, it returns
  * to the depth before, and the next probe comes after a pause that doubles with each
- * failure until the recovery ends.  The read-ahead limit is what fits into memory;
- * where memory bounds it, it bounds the I/O depth, too.
+ * failure until the recovery ends.  The read-ahead limit is what fits into memory.
  *
  * The depth never decreases otherwise: on devices with a limit of requests per second
  * a depth that is too large costs at most 4 % of their speed.
@@ -33,15 +32,6 @@
 
 /* The read-ahead limit follows memory that differs by so much, percent of the limit. */
 #define MEMORY_PERCENT	15
-
-/*
- * Where memory bounds the read-ahead limit, the I/O depth begins at one in so many
- * blocks of the limit and grows to one in so many, but is never bounded below
- * LIMITED_MIN: what is submitted at once delays redo's writes, which must make room.
- */
-#define LIMITED_START_PART	32
-#define LIMITED_MAX_PART	4
-#define LIMITED_MIN			32
 
 static unsigned
 min(unsigned a, unsigned b)
@@ -110,17 +100,6 @@ record(struct control *control, enum control_reason reason, unsigned from, unsig
 	return change;
 }
 
-/* The largest I/O depth if only one in so many blocks of the limit may be in flight. */
-static unsigned
-limited_depth(const struct control *control, unsigned part)
-{
-	unsigned	depth = control->readahead_limit / part;
-
-	if (!control__memory_limited(control))
-		return control->max_depth;
-	return min(depth < LIMITED_MIN ? LIMITED_MIN : depth, control->max_depth);
-}
-
 /*
  * So many blocks fit into memory without evicting those that redo has not used.
  * Follows only changes that matter.
@@ -131,9 +110,6 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	unsigned	least = min(CONTROL_MIN_READAHEAD, control->max_readahead);
 	unsigned	before = control->readahead_limit;
 	unsigned	limit = control->max_readahead;
-	bool		was_limited = control__memory_limited(control);
-	unsigned	settled = control->settled;
-	unsigned	bound;
 
 	if (memory_blocks < limit)
 		limit = memory_blocks < least ? least : (unsigned) memory_blocks;
@@ -146,13 +122,6 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	control->last_us = now_us;
 	control->readahead_limit = limit;
 	record(control, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
-
-	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
-	if (!control->adaptive || settled <= bound)
-		return;
-	control->settled = bound;
-	record(control, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
-	restart(control, settled);
 }
 
 /* A probe has been measured: keep its depth if it pays.  Returns whether it did. */
@@ -183,7 +152,6 @@ end_sample(struct control *control)
 {
 	uint32_t	rate = (uint32_t) (control->sample_blocks * 1000000 / control->sample_us);
 	bool		redo_waits = control->sample_waits_us * 100 >= control->sample_us * WAITS_PERCENT;
-	unsigned	most = limited_depth(control, LIMITED_MAX_PART);
 
 	if (control->io_depth != control->settled && !end_probe(control, rate))
 		return;
@@ -191,9 +159,9 @@ end_sample(struct control *control)
 	restart(control, 0);
 	if (control->pause > 0)
 		control->pause--;
-	else if (redo_waits && control->settled < most)
+	else if (redo_waits && control->settled < control->max_depth)
 	{
-		control->io_depth = min(control->settled * 2, most);
+		control->io_depth = min(control->settled * 2, control->max_depth);
 		control->skip = control->settled + control->io_depth;
 	}
 }

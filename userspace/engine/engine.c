@@ -1,23 +1,16 @@
 /*
  * engine.c
- *		Keeps the right number of reads in flight, in the right order.
+ *		Keeps the right number of reads in flight, round by round.
  *
- * References are queued (block_queue.h) and submitted as runs of blocks: first those
- * that redo needs next, then the rest in sweeps.  References out of LSN order, which
- * the server emits shortly before redo needs them, have a queue of their own, which
- * goes first.  The controller (control.h) chooses how many blocks may be in flight and
- * how many may be read ahead.  Does not know where references come from nor how a
- * backend reads.  Every block ends in exactly one counter: duplicate, read, resident,
- * failed, stale or abandoned.
+ * References are queued (block_queue.h), and submit.c submits them.  The controller
+ * (control.h) chooses how many blocks may be in flight and how many may be read ahead.
+ * Does not know where references come from nor how a backend reads.  Every block ends
+ * in exactly one counter: duplicate, read, resident, failed, stale or abandoned.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/block_queue.h"
-#include "engine/engine.h"
-#include "engine/reader.h"
-#include "engine/revalidate.h"
-#include "engine/walahead.h"
+#include "engine/engine_internal.h"
 
 /*
  * How long the end of a recovery waits for one completion, and for all of them, us.
@@ -26,40 +19,11 @@
 #define DRAIN_TIMEOUT_US	30000000
 
 /*
- * Of the blocks that may be in flight, one in DEADLINE_PART, but at least
- * DEADLINE_MIN, are those that redo needs next, wherever they are on disk.
- */
-#define DEADLINE_PART	32
-#define DEADLINE_MIN	4
-
-/* Longest time to submit blocks before completions are fetched, us. */
-#define SUBMIT_US		5000
-
-/*
- * A sweep begins when this part of the read-ahead limit is free: otherwise blocks
- * would be submitted one by one as redo proceeds, in no order.
- */
-#define SWEEP_PART		8
-
-/* Part of the read-ahead limit that each of the two queues has at least. */
-#define OUT_OF_ORDER_PART_MIN	8
-
-/* The share of references out of order is that of so many recent references. */
-#define RECENT_REFS			65536
-
-/*
  * Blocks are released so many blocks after redo has reached them: the kernel defers
  * the moves of pages between its lists, and would have to complete them on all CPUs
- * first.  Not much later: they may be resident anew, after eviction from shared buffers.
+ * first.
  */
-#define RELEASE_NEAREST	64
-#define RELEASE_FARTHEST	2048
-
-/* Longest time to release blocks before others are submitted, us. */
-#define RELEASE_US		1000
-
-/* The blocks that redo needs next are revalidated, so many times the I/O depth. */
-#define REVALIDATE_DEPTHS	4
+#define RELEASE_DELAY	64
 
 /*
  * Part of available memory that may hold blocks read ahead.  Redo modifies most of the
@@ -74,40 +38,6 @@
 /* Redo waits if it has not proceeded for so long, us. */
 #define STALLED_US		500
 
-struct engine
-{
-	struct engine_options options;	/* as given */
-	struct reader reader;		/* reads blocks */
-	struct control control;		/* how many blocks, and how far ahead */
-	struct block_queue queue;	/* blocks in LSN order */
-	struct block_queue out_of_order;	/* blocks below the newest LSN */
-	struct revalidate revalidate;	/* of the first queue */
-	struct revalidate out_of_order_revalidate;	/* of the second one */
-	struct walahead wal;		/* WAL to read */
-	uint64_t	newest_lsn;		/* latest record whose block is in the first queue */
-	unsigned	recent_refs;	/* recent references */
-	unsigned	recent_out_of_order;	/* of those, the ones out of order */
-	bool		blocked;		/* no descriptor until a request completes */
-	bool		limited;		/* more is wanted than may be in flight */
-	bool		memory_full;	/* less memory is unused than may hold blocks read ahead */
-	uint64_t	memory_us;		/* time of the last reading of memory, us */
-	uint64_t	replay_lsn;		/* position of redo */
-	uint64_t	moved_us;		/* time of its last change, us */
-	uint64_t	suspected_us;	/* moved_us when blocks were last suspected to be evicted, us */
-};
-
-static unsigned
-min(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
-now_us(const struct engine *engine)
-{
-	return engine->options.environment.now_us();
-}
-
 /* Make an engine; it opens no file of the cluster before engine__begin. */
 int
 engine__create(struct engine **result, const struct engine_options *options)
@@ -120,8 +50,6 @@ engine__create(struct engine **result, const struct engine_options *options)
 		return -ENOMEM;
 	engine->options = *options;
 	err = block_queue__create(&engine->queue, options->readahead_limit);
-	if (err == 0)
-		err = block_queue__create(&engine->out_of_order, options->readahead_limit);
 	if (err == 0)
 		err = reader__create(&engine->reader, options->backend, options->dirfd,
 							 options->io_depth, options->files, options->block_log,
@@ -145,7 +73,6 @@ engine__destroy(struct engine *engine)
 		return;
 	reader__destroy(&engine->reader);
 	block_queue__destroy(&engine->queue);
-	block_queue__destroy(&engine->out_of_order);
 	free(engine);
 }
 
@@ -155,189 +82,14 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 {
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
-	engine->moved_us = engine->suspected_us = engine->reader.now_us;
+	engine->moved_us = engine->checked_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
-	engine->recent_refs = engine->recent_out_of_order = 0;
 	engine->memory_full = false;
 	block_queue__clear(&engine->queue);
-	block_queue__clear(&engine->out_of_order);
 	walahead__begin(&engine->wal, layout);
-	revalidate__begin(&engine->revalidate);
-	revalidate__begin(&engine->out_of_order_revalidate);
+	engine->revalidate = engine->revalidate_end = 0;
+	engine->no_residency = false;
 	control__begin(&engine->control, engine->reader.now_us);
-}
-
-/*
- * Submit a run that a queue has returned; false if it must wait.
- *
- * Under memory pressure, only if it is not resident: the kernel marks dirty pages that
- * it wants to reclaim with the bit that elsewhere triggers read-ahead (PG_reclaim is
- * PG_readahead), so that reading one reads others that nobody wants, whatever the
- * advice to the file.
- */
-static bool
-submit_run(struct engine *engine, struct block_queue *queue, const struct block_run *run)
-{
-	enum block_outcome outcome;
-	int			residency = -1; /* unknown */
-	int			submitted;
-
-	if (control__memory_limited(&engine->control))
-		residency = reader__residency(&engine->reader, run);
-	if (residency == RESIDENT_ALL)
-	{
-		reader__skip_resident(&engine->reader, run);
-		outcome = BLOCK_RESIDENT;
-	}
-	else
-	{
-		submitted = reader__submit(&engine->reader, run);
-		if (submitted < 0)
-		{
-			engine->blocked = true;
-			return false;
-		}
-		outcome = submitted == 0 ? BLOCK_REFUSED :
-			residency == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
-	}
-	engine->reader.counters.refs_duplicate += block_queue__finish(queue, run, outcome);
-	return true;
-}
-
-/* May so many more blocks be in flight, and is there time to submit them? */
-static bool
-has_room(struct engine *engine, unsigned blocks)
-{
-	if (engine->reader.in_flight > 0 && engine->reader.in_flight + blocks > engine->control.io_depth)
-	{
-		engine->limited = true;
-		return false;
-	}
-	/* Opening files is slow on a busy disk. */
-	return now_us(engine) - engine->reader.now_us < SUBMIT_US;
-}
-
-/* Submit WAL that will be decoded soon.  False if it must wait. */
-static bool
-submit_wal(struct engine *engine, uint64_t decode_lsn)
-{
-	struct block_run run;
-
-	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit *
-				  engine->reader.layout.block_size);
-	while (walahead__next(&engine->wal, decode_lsn, &run))
-	{
-		if (!has_room(engine, reader__weight(&run)))
-			return false;
-		if (reader__submit(&engine->reader, &run) < 0)
-		{
-			engine->blocked = true;
-			return false;
-		}
-		/* A segment that is missing is the end of WAL. */
-		walahead__take(&engine->wal, &run);
-	}
-	return true;
-}
-
-/* Submit again the blocks of a queue that were evicted before redo.  False if they must wait. */
-static bool
-submit_evicted(struct engine *engine, struct revalidate *revalidate, struct block_queue *queue)
-{
-	uint64_t	until_lsn = block_queue__lsn_ahead(&engine->queue,
-												   engine->control.io_depth * REVALIDATE_DEPTHS);
-	struct block_run run;
-
-	while (revalidate__next(revalidate, queue, &engine->reader, until_lsn, &run))
-	{
-		if (!has_room(engine, 1))
-			return false;
-		if (reader__submit(&engine->reader, &run) < 0)
-		{
-			engine->blocked = true;
-			return false;
-		}
-		revalidate__take(revalidate);
-	}
-	return true;
-}
-
-/* Submit the blocks that redo needs next.  False if they must wait. */
-static bool
-submit_deadline(struct engine *engine, struct block_queue *queue)
-{
-	unsigned	count = engine->control.io_depth / DEADLINE_PART;
-	struct block_run run;
-
-	if (count < DEADLINE_MIN)
-		count = DEADLINE_MIN;
-	while (block_queue__next_deadline(queue, count, &run))
-		if (!has_room(engine, 1) || !submit_run(engine, queue, &run))
-			return false;
-	return true;
-}
-
-/*
- * Submit blocks in sweeps until so many are ahead of redo; a sweep begins when at
- * least "least" blocks may be in it.  False if they must wait.
- */
-static bool
-submit_sweeps(struct engine *engine, struct block_queue *queue, unsigned ahead, unsigned least)
-{
-	struct block_run run;
-
-	while (queue->queued > 0 && queue->ahead < ahead)
-	{
-		if (!block_queue__next(queue, engine->reader.max_run, &run))
-		{
-			if (ahead - queue->ahead < least ||
-				block_queue__begin_sweep(queue, ahead - queue->ahead) == 0)
-				return true;
-			engine->reader.counters.sweeps++;
-			continue;
-		}
-		if (!has_room(engine, run.blocks) || !submit_run(engine, queue, &run))
-			return false;
-	}
-	return true;
-}
-
-/*
- * The part of the read-ahead limit for blocks out of order, blocks: their share of the
- * recent references, but neither nearly nothing nor nearly all.
- */
-static unsigned
-limit_for_out_of_order(const struct engine *engine)
-{
-	unsigned	limit = engine->control.readahead_limit;
-	unsigned	part;
-
-	if (engine->recent_out_of_order == 0)
-		return 0;
-	part = (unsigned) ((double) engine->recent_out_of_order / (double) engine->recent_refs * limit);
-	if (part < limit / OUT_OF_ORDER_PART_MIN)
-		return limit / OUT_OF_ORDER_PART_MIN;
-	return min(part, limit - limit / OUT_OF_ORDER_PART_MIN);
-}
-
-/* Submit as much as may be in flight: WAL, evicted blocks, what redo needs next, the rest. */
-static void
-submit_all(struct engine *engine, uint64_t decode_lsn)
-{
-	unsigned	for_out_of_order = limit_for_out_of_order(engine);
-	unsigned	for_queue = engine->control.readahead_limit - for_out_of_order;
-
-	/* What the others do not use. */
-	if (engine->queue.ahead < for_queue)
-		for_out_of_order += for_queue - engine->queue.ahead;
-	engine->blocked = engine->limited = false;
-	if (submit_wal(engine, decode_lsn) &&
-		submit_evicted(engine, &engine->out_of_order_revalidate, &engine->out_of_order) &&
-		submit_evicted(engine, &engine->revalidate, &engine->queue) &&
-		submit_deadline(engine, &engine->out_of_order) &&
-		submit_deadline(engine, &engine->queue) &&
-		submit_sweeps(engine, &engine->out_of_order, for_out_of_order, 0))
-		submit_sweeps(engine, &engine->queue, for_queue, for_queue / SWEEP_PART);
 }
 
 /* Remove blocks that redo has reached; those not submitted go to a counter. */
@@ -346,8 +98,7 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
 {
 	struct block_run missed;
 
-	while (block_queue__retire(&engine->queue, replay_lsn, &missed) ||
-		   block_queue__retire(&engine->out_of_order, replay_lsn, &missed))
+	while (block_queue__retire(&engine->queue, replay_lsn, &missed))
 	{
 		(*counter)++;
 		reader__log(&engine->reader, &missed, 0, 1, result, 0);
@@ -364,12 +115,9 @@ release_used(struct engine *engine)
 {
 	struct block_run run;
 
-	if (!engine->memory_full || !control__memory_limited(&engine->control))
-		return;
-	while (now_us(engine) - engine->reader.now_us < RELEASE_US &&
-		   (block_queue__used(&engine->queue, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
-			block_queue__used(&engine->out_of_order, RELEASE_NEAREST, RELEASE_FARTHEST, &run)))
-		reader__release(&engine->reader, &run);
+	while (block_queue__used(&engine->queue, RELEASE_DELAY, &run))
+		if (engine->memory_full && control__memory_limited(&engine->control))
+			reader__release(&engine->reader, &run);
 }
 
 /* Follow memory, and let the controller measure. */
@@ -381,11 +129,10 @@ steer(struct engine *engine)
 	struct reader *reader = &engine->reader;
 	bool		stalled = reader->now_us - engine->moved_us >= STALLED_US;
 
-	if (stalled && engine->suspected_us != engine->moved_us)
+	if (stalled && engine->checked_us != engine->moved_us)
 	{
-		revalidate__redo_stalled(&engine->revalidate, &engine->queue);
-		revalidate__redo_stalled(&engine->out_of_order_revalidate, &engine->out_of_order);
-		engine->suspected_us = engine->moved_us;
+		engine->checked_us = engine->moved_us;
+		submit__revalidate(engine);
 	}
 	if (reader->now_us - engine->memory_us >= MEMORY_US)
 	{
@@ -412,7 +159,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	unsigned	requests;
 	unsigned	want;
 
-	engine->reader.now_us = now_us(engine);
+	engine->reader.now_us = engine_now_us(engine);
 	if (replay_lsn != engine->replay_lsn)
 	{
 		engine->replay_lsn = replay_lsn;
@@ -420,7 +167,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	release_used(engine);
-	submit_all(engine, decode_lsn);
+	submit__all(engine, decode_lsn);
 	steer(engine);
 
 	requests = reader__requests(&engine->reader);
@@ -435,7 +182,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	if (want == 0 || engine->blocked)
 		want = 1;
 	return reader__reap(&engine->reader, want,
-						engine__queued(engine) == 0 ? spare_wait_us : busy_wait_us);
+						engine->queue.queued == 0 ? spare_wait_us : busy_wait_us);
 }
 
 /*
@@ -446,16 +193,15 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 int
 engine__end(struct engine *engine)
 {
-	uint64_t	deadline_us = now_us(engine) + DRAIN_TIMEOUT_US;
+	uint64_t	deadline_us = engine_now_us(engine) + DRAIN_TIMEOUT_US;
 	int			err = 0;
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
 	/* Blocks with the greatest LSN are not retired. */
-	engine->reader.counters.blocks_abandoned += engine__queued(engine);
+	engine->reader.counters.blocks_abandoned += engine->queue.queued;
 	block_queue__clear(&engine->queue);
-	block_queue__clear(&engine->out_of_order);
 	while (engine->reader.in_flight > 0 && err >= 0)
-		err = now_us(engine) < deadline_us ?
+		err = engine_now_us(engine) < deadline_us ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
@@ -467,7 +213,7 @@ engine__end(struct engine *engine)
 unsigned
 engine__room(const struct engine *engine)
 {
-	return min(block_queue__room(&engine->queue), block_queue__room(&engine->out_of_order));
+	return block_queue__room(&engine->queue);
 }
 
 /* Take references, no more than engine__room returns. */
@@ -477,12 +223,6 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 	struct counters *counters = &engine->reader.counters;
 
 	counters->refs_taken += count;
-	engine->recent_refs += count;
-	if (engine->recent_refs > RECENT_REFS)
-	{
-		engine->recent_refs /= 2;
-		engine->recent_out_of_order /= 2;
-	}
 	for (unsigned i = 0; i < count; i++)
 	{
 		struct relpath_key key;
@@ -493,15 +233,12 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 			counters->refs_implied++;
 		if (relpath__resolve(&refs[i], &engine->reader.layout, &key, &block, &reason) < 0)
 			counters->refs_invalid[reason]++;
-		else if (refs[i].lsn < engine->newest_lsn)
-		{
-			counters->refs_out_of_order++;
-			engine->recent_out_of_order++;
-			block_queue__add(&engine->out_of_order, &key, block, refs[i].lsn);
-		}
 		else
 		{
-			engine->newest_lsn = refs[i].lsn;
+			if (refs[i].lsn < engine->newest_lsn)
+				counters->refs_out_of_order++;
+			else
+				engine->newest_lsn = refs[i].lsn;
 			block_queue__add(&engine->queue, &key, block, refs[i].lsn);
 		}
 	}
@@ -511,42 +248,18 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 void
 engine__sweep(struct engine *engine)
 {
-	fdcache__sweep(engine->reader.files, now_us(engine), &engine->reader.counters);
+	fdcache__sweep(engine->reader.files, engine_now_us(engine), &engine->reader.counters);
 }
 
-/* Blocks submitted and not read yet. */
-unsigned
-engine__in_flight(const struct engine *engine)
+/* The state between two rounds. */
+struct engine_state
+engine__state(const struct engine *engine)
 {
-	return engine->reader.in_flight;
-}
-
-/* Blocks not submitted yet. */
-unsigned
-engine__queued(const struct engine *engine)
-{
-	return engine->queue.queued + engine->out_of_order.queued;
-}
-
-/* Blocks submitted and not reached by redo. */
-unsigned
-engine__ahead(const struct engine *engine)
-{
-	return engine->queue.ahead + engine->out_of_order.ahead;
-}
-
-/* Data files open now. */
-unsigned
-engine__open_files(const struct engine *engine)
-{
-	return fdcache__open_files(engine->reader.files);
-}
-
-/* Is nothing queued and nothing in flight? */
-bool
-engine__idle(const struct engine *engine)
-{
-	return engine->reader.in_flight == 0 && engine__queued(engine) == 0;
+	return (struct engine_state)
+	{
+		.queued = engine->queue.queued,.in_flight = engine->reader.in_flight,
+			.ahead = engine->queue.ahead,.open_files = fdcache__open_files(engine->reader.files)
+	};
 }
 
 /* Counters of the present recovery, to read and to add to. */

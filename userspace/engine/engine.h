@@ -27,10 +27,19 @@ struct engine_options
 	struct engine_environment environment;	/* time and memory */
 	const struct backend_ops *backend;	/* how to read */
 	int			dirfd;			/* the data directory; the caller closes it */
-	unsigned	io_depth;			/* most blocks ever in flight */
+	unsigned	io_depth;		/* most blocks in flight */
 	unsigned	readahead_limit;			/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
-	struct block_log *block_log;		/* block log, or NULL */
+	struct block_log *block_log;	/* block log, or NULL */
+};
+
+/* What the engine has to do. */
+struct engine_state
+{
+	unsigned	queued;			/* blocks not submitted yet */
+	unsigned	in_flight;		/* blocks submitted and not read yet */
+	unsigned	ahead;			/* blocks submitted and not reached by redo */
+	unsigned	open_files;		/* data files open */
 };
 
 struct engine;
@@ -45,11 +54,7 @@ void		engine__offer(struct engine *engine, const struct redoahead_ref *refs,
 int			engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 						unsigned busy_wait_us, unsigned spare_wait_us);
 void		engine__sweep(struct engine *engine);
-unsigned	engine__in_flight(const struct engine *engine);
-unsigned	engine__queued(const struct engine *engine);
-unsigned	engine__ahead(const struct engine *engine);
-unsigned	engine__open_files(const struct engine *engine);
-bool		engine__idle(const struct engine *engine);
+struct engine_state engine__state(const struct engine *engine);
 struct counters *engine__counters(struct engine *engine);
 const struct control *engine__control(const struct engine *engine);
 

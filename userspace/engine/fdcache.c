@@ -4,7 +4,7 @@
  *
  * A fixed array of slots, found through a hash table; a clock hand chooses what to
  * close when all slots are taken.  A file with requests in flight is pinned and never
- * closed.  A sweep closes files that were unlinked, each within about a second: the
+ * closed.  Files that were unlinked are closed within about a second: the
  * relation was dropped, its space must be freed, and its number may be reused.  Does
  * not remember files that do not exist.
  */
@@ -20,7 +20,7 @@
 
 #define NO_SLOT			UINT32_MAX
 
-/* Each open file is checked once in this time, us. */
+/* Time between two checks of all open files, us; one takes half a millisecond per 1000. */
 #define SWEEP_PERIOD_US	1000000
 
 /* An entry of the hash table. */
@@ -37,8 +37,7 @@ struct fdcache
 	unsigned	capacity;		/* slots */
 	unsigned	used;			/* slots with an open file */
 	uint32_t	hand;			/* clock hand: next slot to consider closing */
-	uint32_t	sweep_next;		/* next slot to check for an unlinked file */
-	uint64_t	swept_us;		/* time of the last call of fdcache__sweep, us */
+	uint64_t	swept_us;		/* time of the last sweep, us */
 	struct hash slots_by_key;	/* of struct slot_of_key */
 	uint32_t	free_slot;		/* first of the chain of free slots, or NO_SLOT */
 	struct fdcache_file *slots; /* capacity of them */
@@ -226,33 +225,16 @@ fdcache__check(struct fdcache *cache, struct fdcache_file *file, struct counters
 	counters->files_dropped++;
 }
 
-/*
- * Close unlinked files.  To be called often: each call checks a share of the slots
- * that is proportional to the time since the last call.
- */
+/* Close unlinked files, if the last time is long enough ago; to be called often. */
 void
 fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters)
 {
-	uint64_t	elapsed = now_us - cache->swept_us;
-	uint64_t	count;
-
-	if (elapsed > SWEEP_PERIOD_US)
-		elapsed = SWEEP_PERIOD_US;
-	count = elapsed * cache->capacity / SWEEP_PERIOD_US;
-	if (count == 0)
+	if (now_us - cache->swept_us < SWEEP_PERIOD_US)
 		return;
 	cache->swept_us = now_us;
-	if (cache->used == 0)
-		return;
-
-	while (count-- > 0)
-	{
-		struct fdcache_file *file = &cache->slots[cache->sweep_next];
-
-		cache->sweep_next = (cache->sweep_next + 1) % cache->capacity;
-		if (file->fd >= 0)
-			fdcache__check(cache, file, counters);
-	}
+	for (unsigned i = 0; i < cache->capacity && cache->used > 0; i++)
+		if (cache->slots[i].fd >= 0)
+			fdcache__check(cache, &cache->slots[i], counters);
 }
 
 /* Close all files; none may be pinned. */

@@ -100,7 +100,7 @@ kind_name(const struct block_run *run)
 /* Write a part of a run to the block log. */
 void
 reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
-			  uint32_t blocks, const char *result, uint64_t latency_us)
+			uint32_t blocks, const char *result, uint64_t latency_us)
 {
 	char		path[RELPATH_BYTES];
 
@@ -109,7 +109,7 @@ reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 	relpath__format(&run->key, &reader->layout, path);
 	for (uint32_t i = 0; i < blocks; i++)
 		block_log__add(reader->block_log, kind_name(run), path,
-					 run->block + first + i, run->lsn, result, latency_us);
+					   run->block + first + i, run->lsn, result, latency_us);
 }
 
 /* Count blocks of a run, from first to its end, as failed. */
@@ -231,9 +231,8 @@ reader__submit(struct reader *reader, const struct block_run *run)
 	}
 
 	token = reader->free_tokens[reader->free_count - 1];
-	err = reader->ops->queue(reader->backend, file->fd,
-									  (uint64_t) run->block * block_size,
-									  run->blocks * block_size, token);
+	err = reader->ops->queue(reader->backend, file->fd, (uint64_t) run->block * block_size,
+							 run->blocks * block_size, token);
 	if (err < 0)
 	{
 		fdcache__unpin(file);

@@ -18,10 +18,10 @@ struct reader_request;
 
 struct reader
 {
-	const struct backend_ops *ops; /* how to read */
-	struct backend *backend;			/* its state */
+	const struct backend_ops *ops;	/* how to read */
+	struct backend *backend;	/* its state */
 	struct relpath_layout layout;	/* of the present recovery */
-	unsigned	io_depth;			/* most blocks in flight */
+	unsigned	io_depth;		/* most blocks in flight */
 	uint32_t	max_run;		/* longest run, blocks */
 	struct fdcache *files;		/* open segment files */
 	struct reader_request *requests;	/* by token: depth of them */

@@ -140,8 +140,8 @@ statistics_object(const struct statistics *statistics)
 	json_object_object_add(object, "backend", json_object_new_string(statistics->backend));
 	json_object_object_add(object, "connected", json_object_new_boolean(statistics->connected));
 	add_count(object, "recoveries", statistics->recoveries);
-	add_count(object, "blocks_in_flight", statistics->in_flight);
-	add_count(object, "files_open", statistics->open_files);
+	add_count(object, "blocks_in_flight", statistics->engine.in_flight);
+	add_count(object, "files_open", statistics->engine.open_files);
 	json_object_object_add(object, "replay_lsn", json_object_new_string(lsn));
 	json_object_object_add(object, "control", control_object(statistics->control, statistics->begin_us));
 	json_object_object_add(object, "recovery", counters_object(statistics->recovery));

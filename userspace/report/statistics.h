@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/control.h"
-#include "engine/counters.h"
+#include "engine/engine.h"
 
 /* The contents of the file. */
 struct statistics
@@ -19,8 +18,7 @@ struct statistics
 	uint64_t	begin_us;		/* when the present or last recovery began, us */
 	bool		connected;		/* is a recovery connected? */
 	uint64_t	recoveries;		/* recoveries connected so far */
-	uint64_t	in_flight;		/* blocks in flight now */
-	uint64_t	open_files;		/* data files open now */
+	struct engine_state engine; /* all zero without a recovery */
 	uint64_t	replay_lsn;		/* start of the record being replayed */
 	const struct counters *recovery;	/* the present or the last recovery */
 	const struct counters *total;	/* all recoveries, the present one too */

@@ -54,7 +54,7 @@ timeline__add(struct timeline *timeline, const struct timeline_sample *sample)
 	fprintf(timeline->file, "%" PRIu64 ".%03" PRIu64 "\t%X/%08X\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\n",
 			sample->at_us / 1000000, sample->at_us / 1000 % 1000,
 			(unsigned) (sample->replay_lsn >> 32), (unsigned) sample->replay_lsn,
-			sample->queued, sample->in_flight, sample->ahead, sample->io_depth,
+			sample->engine.queued, sample->engine.in_flight, sample->engine.ahead, sample->io_depth,
 			sample->readahead_limit, sample->blocks_read);
 }
 

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "engine/engine.h"
+
 /* Time between two lines, us. */
 #define TIMELINE_US		100000
 
@@ -15,9 +17,7 @@ struct timeline_sample
 {
 	uint64_t	at_us;			/* since the recovery was connected, us */
 	uint64_t	replay_lsn;		/* start of the record being replayed */
-	unsigned	queued;			/* blocks not submitted yet */
-	unsigned	in_flight;		/* blocks submitted and not read yet */
-	unsigned	ahead;			/* blocks submitted and not reached by redo yet */
+	struct engine_state engine; /* blocks queued, in flight and ahead */
 	unsigned	io_depth;		/* most blocks that may be in flight */
 	unsigned	readahead_limit;			/* most blocks that may be ahead */
 	uint64_t	blocks_read;	/* blocks read so far */

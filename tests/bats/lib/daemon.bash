@@ -1,6 +1,6 @@
 # The daemon alone, with a stand-in for the startup process: setup and teardown of
 # each test, and what the tests do to both.  The data directory is a fake that
-# holds just what the daemon looks at.  It tests nothing by itself.
+# holds just what the daemon reads.  It tests nothing by itself.
 
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
@@ -22,17 +22,17 @@ teardown() {
 		kill -KILL "$daemon" 2>/dev/null || true
 		wait "$daemon" 2>/dev/null || true
 	fi
-	# io_uring lets go of the files of a process that has ended a little later.
+	# io_uring closes the files of a process that has ended a little later.
 	wait_for unmounted
 	rm -rf "$work"
 }
 
-# Wait until a command succeeds, for a minute.  Looks are counted, because time also
+# Wait until a command succeeds, for a minute.  Tries are counted, because time also
 # passes while a virtual machine is suspended.
 wait_for() {				# COMMAND...
-	local looks=3000
+	local tries=3000
 	until "$@"; do
-		if [ $((looks -= 1)) -le 0 ]; then
+		if [ $((tries -= 1)) -le 0 ]; then
 			echo "waited in vain for: $*"
 			[ ! -e "$work/log" ] || cat "$work/log"
 			return 1
@@ -72,7 +72,7 @@ field() {					# NAME : from the producer's line
 	sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" "$work/out"
 }
 
-stat_field() {				# NAME : of the last recovery, once the file tells of its end
+stat_field() {				# NAME : of the last recovery, after its end
 	wait_for grep -q '"connected": false' "$work/stats"
 	sed -n "/\"recovery\"/,/\"total\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
 }

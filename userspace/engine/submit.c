@@ -1,0 +1,213 @@
+/*
+ * submit.c
+ *		Submits blocks in the right order: WAL, evicted blocks, those that redo
+ *		needs next, and the rest in sweeps.
+ *
+ * Each step ends when no more blocks may be in flight.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/engine_internal.h"
+
+/*
+ * Of the blocks that may be in flight, one in DEADLINE_PART, but at least
+ * DEADLINE_MIN, are those that redo needs next, wherever they are on disk.
+ */
+#define DEADLINE_PART	32
+#define DEADLINE_MIN	4
+
+/* Longest time to submit blocks before completions are fetched, us. */
+#define SUBMIT_US		5000
+
+/*
+ * A sweep begins when this part of the read-ahead limit is free: otherwise blocks
+ * would be submitted one by one as redo proceeds, in no order.
+ */
+#define SWEEP_PART		8
+
+/*
+ * When redo waits, so many of the blocks that it needs next are checked, and so many
+ * after each that was evicted; at most so many times the I/O depth.
+ */
+#define REVALIDATE_BLOCKS	32
+#define REVALIDATE_DEPTHS	4
+
+static uint64_t
+min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Submit a run that the queue has returned; false if it must wait.
+ *
+ * Under memory pressure, only if it is not resident: the kernel marks dirty pages that
+ * it wants to reclaim with the bit that elsewhere triggers read-ahead (PG_reclaim is
+ * PG_readahead), so that reading one reads others that nobody wants, whatever the
+ * advice to the file.
+ */
+static bool
+submit_run(struct engine *engine, const struct block_run *run)
+{
+	enum block_outcome outcome;
+	int			residency = -1; /* unknown */
+	int			submitted;
+
+	if (control__memory_limited(&engine->control))
+		residency = reader__residency(&engine->reader, run);
+	if (residency == RESIDENT_ALL)
+	{
+		reader__skip_resident(&engine->reader, run);
+		outcome = BLOCK_RESIDENT;
+	}
+	else
+	{
+		submitted = reader__submit(&engine->reader, run);
+		if (submitted < 0)
+		{
+			engine->blocked = true;
+			return false;
+		}
+		outcome = submitted == 0 ? BLOCK_REFUSED :
+			residency == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
+	}
+	engine->reader.counters.refs_duplicate += block_queue__finish(&engine->queue, run, outcome);
+	return true;
+}
+
+/* May so many more blocks be in flight, and is there time to submit them? */
+static bool
+has_room(struct engine *engine, unsigned blocks)
+{
+	if (engine->reader.in_flight > 0 &&
+		engine->reader.in_flight + blocks > engine->control.io_depth)
+	{
+		engine->limited = true;
+		return false;
+	}
+	/* Opening files is slow on a busy disk. */
+	return engine_now_us(engine) - engine->reader.now_us < SUBMIT_US;
+}
+
+/* Submit WAL that will be decoded soon.  False if it must wait. */
+static bool
+submit_wal(struct engine *engine, uint64_t decode_lsn)
+{
+	struct block_run run;
+
+	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit *
+				  engine->reader.layout.block_size);
+	while (walahead__next(&engine->wal, decode_lsn, &run))
+	{
+		if (!has_room(engine, reader__weight(&run)))
+			return false;
+		if (reader__submit(&engine->reader, &run) < 0)
+		{
+			engine->blocked = true;
+			return false;
+		}
+		/* A segment that is missing is the end of WAL. */
+		walahead__take(&engine->wal, &run);
+	}
+	return true;
+}
+
+/*
+ * Submit again the blocks that redo needs next and that were evicted: another process
+ * may drop the page cache, or the kernel reclaim it.  False if they must wait.
+ */
+static bool
+submit_evicted(struct engine *engine)
+{
+	uint64_t	last = engine->queue.tail + engine->control.io_depth * REVALIDATE_DEPTHS;
+	struct reader *reader = &engine->reader;
+	struct block_run run;
+
+	for (; engine->revalidate < engine->revalidate_end; engine->revalidate++)
+	{
+		int			residency;
+
+		if (!block_queue__submitted(&engine->queue, engine->revalidate, &run))
+			continue;
+		residency = reader__residency(reader, &run);
+		if (residency < 0 && residency != -ENOENT)
+		{
+			engine->no_residency = true;
+			engine->revalidate_end = engine->revalidate;
+			log_debug("cannot check whether blocks are in the page cache (%s); blocks evicted "
+					  "before redo are not read again", strerror(-residency));
+			break;
+		}
+		reader->counters.blocks_rechecked++;
+		if (residency == RESIDENT_ALL || residency == -ENOENT)
+			continue;
+		if (!has_room(engine, 1))
+			return false;
+		if (reader__submit(reader, &run) < 0)
+		{
+			engine->blocked = true;
+			return false;
+		}
+		engine->revalidate_end = min(engine->revalidate + 1 + REVALIDATE_BLOCKS, last);
+	}
+	return true;
+}
+
+/* Submit the blocks that redo needs next.  False if they must wait. */
+static bool
+submit_deadline(struct engine *engine)
+{
+	unsigned	count = engine->control.io_depth / DEADLINE_PART;
+	struct block_run run;
+
+	if (count < DEADLINE_MIN)
+		count = DEADLINE_MIN;
+	while (block_queue__next_deadline(&engine->queue, count, &run))
+		if (!has_room(engine, 1) || !submit_run(engine, &run))
+			return false;
+	return true;
+}
+
+/* Submit blocks in sweeps until the read-ahead limit is reached. */
+static void
+submit_sweeps(struct engine *engine)
+{
+	struct block_queue *queue = &engine->queue;
+	unsigned	limit = engine->control.readahead_limit;
+	struct block_run run;
+
+	while (queue->queued > 0 && queue->ahead < limit)
+	{
+		if (!block_queue__next(queue, engine->reader.max_run, &run))
+		{
+			if (limit - queue->ahead < limit / SWEEP_PART ||
+				block_queue__begin_sweep(queue, limit - queue->ahead) == 0)
+				return;
+			engine->reader.counters.sweeps++;
+			continue;
+		}
+		if (!has_room(engine, run.blocks) || !submit_run(engine, &run))
+			return;
+	}
+}
+
+/* Submit as much as may be in flight: WAL, evicted blocks, what redo needs next, the rest. */
+void
+submit__all(struct engine *engine, uint64_t decode_lsn)
+{
+	engine->blocked = engine->limited = false;
+	if (submit_wal(engine, decode_lsn) && submit_evicted(engine) && submit_deadline(engine))
+		submit_sweeps(engine);
+}
+
+/* Redo waits: the blocks that it needs next may have been evicted, and are checked. */
+void
+submit__revalidate(struct engine *engine)
+{
+	if (engine->no_residency)
+		return;
+	engine->revalidate = engine->queue.tail;
+	engine->revalidate_end = engine->queue.tail + REVALIDATE_BLOCKS;
+}
