@@ -14,9 +14,6 @@
 #include "lookahead.h"
 #include "recent_blocks.h"
 
-/* Pages of each SLRU that are remembered as submitted. */
-#define SLRU_PAGES			16
-
 /* Counters; the names are those of pg_stat_redoahead's columns. */
 typedef struct PrefetchCounters
 {
@@ -52,7 +49,6 @@ typedef struct Prefetcher
 	int			allocated;		/* distance that there is memory for */
 	uint64		memory_limit;	/* bytes for decoded records, and again for references */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
-	BlockKey	slru_pages[REDOAHEAD_SLRU_COUNT * SLRU_PAGES];	/* submitted last */
 } Prefetcher;
 
 extern void prefetcher__limit_memory(Prefetcher *p);
