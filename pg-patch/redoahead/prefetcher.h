@@ -49,6 +49,8 @@ typedef struct Prefetcher
 	int			allocated;		/* distance that there is memory for */
 	uint64		memory_limit;	/* bytes for decoded records, and again for references */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
+	uint32		records;		/* records that redo has come to, wraps around */
+	uint64		next_check;		/* when to check the connection again, ms */
 } Prefetcher;
 
 extern void prefetcher__limit_memory(Prefetcher *p);

@@ -278,7 +278,6 @@ publish_progress(Prefetcher *p)
 static void
 prefetch_replaying(DecodedXLogRecord *record)
 {
-	static uint32 records;
 	Prefetcher *p = &prefetcher;
 	Lookahead  *l = &p->lookahead;
 	uint32		i;
@@ -306,7 +305,7 @@ prefetch_replaying(DecodedXLogRecord *record)
 	}
 	l->replaying = i;
 
-	if (records++ % RECORDS_PER_CHECK == 0)
+	if (p->records++ % RECORDS_PER_CHECK == 0)
 		monitor__check(p);
 }
 
