@@ -10,7 +10,6 @@
 #include "storage/smgr.h"
 
 #include "buffers.h"
-#include "residency.h"
 #include "submit.h"
 
 /*
@@ -42,14 +41,10 @@ submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 		BufferTag	tag = buffer_tag(&key);
 		bool		found;
 		RecentBlock *recent = recent_blocks__enter(&p->recent, &key, &found);
-		Buffer		buffer;
 
-		if (found && residency__will_be_resident(p, recent, ref->lsn))
+		if (found && prefetcher__will_be_resident(p, recent))
 			continue;
-		buffer = find_buffer(&tag);
-		/* A map page serves many blocks: if it was used more than once, it will be again. */
-		if (buffer != InvalidBuffer &&
-			(!residency__is_at_risk(p) || buffer_usage(buffer) > 1))
+		if (find_buffer(&tag) != InvalidBuffer)
 			recent->lsn = ref->lsn;
 		else if (submit__ref(p, ref))
 		{
