@@ -48,13 +48,6 @@ buffer_holds(Buffer buffer, const BufferTag *tag)
 	return BufferTagsEqual(&GetBufferDescriptor(buffer - 1)->tag, tag);
 }
 
-/* The buffer's usage count; a hint, too. */
-static inline uint32
-buffer_usage(Buffer buffer)
-{
-	return BUF_STATE_GET_USAGECOUNT(pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state));
-}
-
 /* Look the block up in the buffer table.  InvalidBuffer if it isn't there. */
 static inline Buffer
 find_buffer(BufferTag *tag)

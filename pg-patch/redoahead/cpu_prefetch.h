@@ -4,7 +4,7 @@
  *
  * Redo meets blocks at random in gigabytes of memory, and would wait for each
  * cache line and for each entry of the page tables.  The queue of references
- * leads ahead of it, in two steps, the second of which needs what the first has
+ * leads ahead of it, in three steps, each of which needs what the one before has
  * prefetched.  A record takes redo 1 to 3 us, memory answers within 0.1 us or so;
  * what is prefetched too early is evicted from the cache again.
  */
@@ -20,6 +20,7 @@
 #include "prefetcher.h"
 
 /* How many references ahead of redo each step is taken. */
+#define CPU_PREFETCH_ENTRY		40	/* the recent-block cache's entry, for the buffer */
 #define CPU_PREFETCH_PAGE		24	/* the buffer's descriptor and the page's header */
 #define CPU_PREFETCH_POINTERS	12	/* the page's line pointers */
 
@@ -45,8 +46,14 @@ cpu_prefetch__buffer(const Prefetcher *p, uint32 position)
 static pg_attribute_always_inline void
 cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 {
-	uint32		length = p->lookahead.head - position;
+	const Lookahead *l = &p->lookahead;
+	uint32		length = l->head - position;
+	const PendingRef *ref;
 	Buffer		buffer;
+
+	if (length > CPU_PREFETCH_ENTRY &&
+		(ref = lookahead__ref(l, position + CPU_PREFETCH_ENTRY))->buffer == InvalidBuffer)
+		__builtin_prefetch(&p->recent.blocks[ref->recent]);
 
 	if (length > CPU_PREFETCH_PAGE &&
 		(buffer = cpu_prefetch__buffer(p, position + CPU_PREFETCH_PAGE)) != InvalidBuffer)

@@ -22,7 +22,6 @@ typedef struct PendingRef
 	Buffer		buffer;			/* where the block was when decoded; then, redo's hint */
 	uint8		block_id;		/* which block reference of the record */
 	bool		submitted;		/* the daemon was given the block to read */
-	bool		may_be_evicted; /* not submitted, and the block may be evicted before replay */
 } PendingRef;
 
 typedef struct Lookahead
@@ -32,8 +31,6 @@ typedef struct Lookahead
 	uint32		head;			/* where the next reference goes */
 	uint32		tail;			/* oldest reference not replayed */
 	uint32		replaying;		/* end of those of the record in replay */
-	uint32		unchecked;		/* references with may_be_evicted not checked, at most */
-	uint32		checked;		/* end of those that need no check any more */
 	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
 	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
 } Lookahead;
@@ -55,8 +52,7 @@ lookahead__length(const Lookahead *l)
 static inline void
 lookahead__clear(Lookahead *l)
 {
-	l->head = l->tail = l->replaying = l->checked = 0;
-	l->unchecked = 0;
+	l->head = l->tail = l->replaying = 0;
 }
 
 /* Append a reference. */
@@ -71,38 +67,7 @@ lookahead__append(Lookahead *l, const PendingRef *ref)
 	if (lookahead__length(l) > l->mask && l->replaying == l->tail++)
 		l->replaying = l->tail;
 
-	if (ref->may_be_evicted && l->unchecked++ == 0)
-		l->checked = l->head;
 	*lookahead__ref(l, l->head++) = *ref;
-}
-
-/*
- * The next reference whose block may have been evicted, among the "distance"
- * that redo comes to next.  NULL if there is none.  Returns each only once.
- */
-static inline PendingRef *
-lookahead__next_unchecked(Lookahead *l, uint32 distance)
-{
-	if (likely(l->unchecked == 0))
-		return NULL;
-
-	if ((int32) (l->checked - l->tail) < 0)
-		l->checked = l->tail;
-
-	while (l->checked != l->head && l->checked - l->tail < distance)
-	{
-		PendingRef *ref = lookahead__ref(l, l->checked++);
-
-		if (unlikely(ref->may_be_evicted))
-		{
-			l->unchecked--;
-			return ref;
-		}
-	}
-	/* Those that a full queue has lost don't count any more. */
-	if (l->checked == l->head)
-		l->unchecked = 0;
-	return NULL;
 }
 
 /* Redo has come to the record at "lsn": remove the references before it. */

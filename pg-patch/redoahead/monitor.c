@@ -77,16 +77,15 @@ stop_prefetching(Prefetcher *p)
 void
 monitor__check(Prefetcher *p)
 {
-	static uint64 next_check;	/* ms */
 	struct timespec ts;
 	uint64		now;
 
 	/* A coarse clock costs a few ns. */
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	now = (uint64) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-	if (now < next_check && !connection__is_urgent(&p->connection))
+	if (now < p->next_check && !connection__is_urgent(&p->connection))
 		return;
-	next_check = now + CHECK_INTERVAL_MS;
+	p->next_check = now + CHECK_INTERVAL_MS;
 
 	switch (connection__poll(&p->connection, now))
 	{

@@ -106,7 +106,4 @@ prefetcher__forget(Prefetcher *p)
 {
 	p->forgotten_lsn = p->lookahead.decode_lsn;
 	lookahead__clear(&p->lookahead);
-	p->residency.safe_refs = PG_UINT32_MAX;
-	p->residency.safe_bytes = PG_UINT64_MAX;
-	memset(p->slru_pages, 0xff, sizeof(p->slru_pages));
 }

@@ -14,9 +14,6 @@
 #include "lookahead.h"
 #include "recent_blocks.h"
 
-/* Pages of each SLRU that are remembered as submitted. */
-#define SLRU_PAGES			16
-
 /* Counters; the names are those of pg_stat_redoahead's columns. */
 typedef struct PrefetchCounters
 {
@@ -32,28 +29,29 @@ typedef struct PrefetchCounters
 	uint64		buffers_found;	/* references that redo got a buffer for, at replay */
 } PrefetchCounters;
 
-/* Estimates of what redo does to shared buffers until it is where decoding is. */
-typedef struct Residency
-{
-	uint32		safe_refs;		/* references that redo replays before it evicts a block */
-	uint64		safe_bytes;		/* bytes of WAL, likewise */
-	uint64		recent_offered; /* counters when the latest references began */
-	uint64		recent_loads;
-} Residency;
-
 typedef struct Prefetcher
 {
 	Connection	connection;
 	Lookahead	lookahead;
 	RecentBlocks recent;		/* empty until allocated */
-	Residency	residency;
 	PrefetchCounters counters;
 	int			distance;		/* references to look ahead; 0 while not in use */
 	int			allocated;		/* distance that there is memory for */
 	uint64		memory_limit;	/* bytes for decoded records, and again for references */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
-	BlockKey	slru_pages[REDOAHEAD_SLRU_COUNT * SLRU_PAGES];	/* submitted last */
+	uint32		records;		/* records that redo has come to, wraps around */
+	uint64		next_check;		/* when to check the connection again, ms */
 } Prefetcher;
+
+/*
+ * Will the block be in shared buffers, because a record that has not been
+ * replayed yet brings it in?
+ */
+static inline bool
+prefetcher__will_be_resident(const Prefetcher *p, const RecentBlock *recent)
+{
+	return recent->lsn >= p->lookahead.replay_lsn && recent->lsn > p->forgotten_lsn;
+}
 
 extern void prefetcher__limit_memory(Prefetcher *p);
 extern int	prefetcher__distance(const Prefetcher *p);

@@ -17,8 +17,7 @@
  * 4. otherwise submit it to the daemon, and note that.
  *
  * In cases 1 and 3 the block may be evicted from shared buffers before redo
- * comes to it.  If that is possible, it is checked again shortly before, and
- * submitted then (residency.h).
+ * comes to it.  Then redo reads it from the page cache, or else from disk.
  *
  * Redo comes to the same references in the same order.  A queue of them
  * (lookahead.h) leads back to the recent-block cache: it gives redo the buffers
@@ -44,7 +43,6 @@
 #include "implied.h"
 #include "monitor.h"
 #include "prefault.h"
-#include "residency.h"
 #include "settings.h"
 #include "stats.h"
 #include "submit.h"
@@ -56,7 +54,6 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
 static Prefetcher prefetcher = {
 	.connection = {.sock = -1,.wake_fd = -1},
-	.residency = {.safe_refs = PG_UINT32_MAX,.safe_bytes = PG_UINT64_MAX},
 };
 
 static shmem_request_hook_type prev_shmem_request_hook;
@@ -141,7 +138,6 @@ prefetch_decoded(const DecodedXLogRecord *record)
 		}
 
 	p->lookahead.decode_lsn = record->lsn;
-	residency__estimate(p);
 	n = implied__of_record(record, refs);
 	if (unlikely(n > 0) && connection__is_ready(&p->connection))
 		submit__implied(p, refs, n);
@@ -157,7 +153,6 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	XLogPrefetchSinkResult result;
 	RecentBlock *recent;
 	bool		found;
-	bool		may_be_evicted = false;
 
 	/* The first references after configure() come without decoded(). */
 	p->lookahead.decode_lsn = record->lsn;
@@ -176,7 +171,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 
 	recent = recent_blocks__enter(&p->recent, &key, &found);
 
-	if (found && residency__will_be_resident(p, recent, record->lsn))
+	if (found && prefetcher__will_be_resident(p, recent))
 	{
 		/* An earlier record, not replayed yet, brings it in. */
 		block->prefetch_buffer = recent->buffer;
@@ -191,20 +186,11 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	}
 	else if (filtered)
 		return skip(p, block);
-	else if (found && residency__will_be_loaded(p, recent))
-	{
-		/* An earlier record does, but it may be evicted until then. */
-		recent->lsn = record->lsn;
-		may_be_evicted = true;
-		p->counters.skip_rep++;
-		result = XLOG_PREFETCH_SINK_REPEAT;
-	}
 	else
 	{
 		recent->buffer = block->prefetch_buffer = find_recent_buffer(recent);
 		if (recent->buffer != InvalidBuffer)
 		{
-			may_be_evicted = residency__is_at_risk(p);
 			p->counters.hit++;
 			result = XLOG_PREFETCH_SINK_HIT;
 		}
@@ -222,32 +208,12 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			.buffer = recent->buffer,
 			.block_id = block_id,
 			.submitted = result == XLOG_PREFETCH_SINK_IO,
-			.may_be_evicted = may_be_evicted,
 	});
 	return result;
 }
 
 
 /* ---------- replay ---------- */
-
-/* Submit the blocks that redo comes to soon and that have been evicted. */
-static void
-submit_evicted(Prefetcher *p)
-{
-	PendingRef *ref;
-
-	while ((ref = lookahead__next_unchecked(&p->lookahead, p->residency.safe_refs)) != NULL)
-	{
-		RecentBlock *recent = &p->recent.blocks[ref->recent];
-
-		/*
-		 * The entry may be free, or another block's, by now; then a block is
-		 * submitted once too often, or too late.
-		 */
-		if (recent->lsn != 0 && !residency__check(recent))
-			ref->submitted = submit__block(p, &recent->key, ref->lsn);
-	}
-}
 
 /* Is the entry still that of the block that the record refers to? */
 static inline bool
@@ -278,13 +244,11 @@ publish_progress(Prefetcher *p)
 static void
 prefetch_replaying(DecodedXLogRecord *record)
 {
-	static uint32 records;
 	Prefetcher *p = &prefetcher;
 	Lookahead  *l = &p->lookahead;
 	uint32		i;
 
 	lookahead__advance(l, record->lsn);
-	submit_evicted(p);
 	publish_progress(p);
 
 	for (i = l->tail; i != l->head; i++)
@@ -306,7 +270,7 @@ prefetch_replaying(DecodedXLogRecord *record)
 	}
 	l->replaying = i;
 
-	if (records++ % RECORDS_PER_CHECK == 0)
+	if (p->records++ % RECORDS_PER_CHECK == 0)
 		monitor__check(p);
 }
 
@@ -338,7 +302,6 @@ prefetch_reset(void)
 
 	if (p->recent.blocks)
 		recent_blocks__clear(&p->recent);
-	implied__forget();
 	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
 	prefetcher__forget(p);
 }

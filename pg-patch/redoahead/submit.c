@@ -3,14 +3,13 @@
  *		Submitting blocks to be read: to the daemon, or to the kernel.
  *
  * Decides nothing about the blocks that records name (redoahead.c does), but
- * drops those that the WAL implies if they have been submitted lately.
+ * drops those that the WAL implies if they will be resident.
  */
 #include "postgres.h"
 
 #include "storage/smgr.h"
 
 #include "buffers.h"
-#include "residency.h"
 #include "submit.h"
 
 /*
@@ -30,42 +29,7 @@ submit__to_kernel(const BlockKey *key)
 								key->block).initiated_io;
 }
 
-/* Submit a page of an SLRU, once: it stays in the SLRU's buffers, or the page cache. */
-static void
-submit_slru_page(Prefetcher *p, const struct redoahead_ref *ref, const BlockKey *key)
-{
-	BlockKey   *last = &p->slru_pages[ref->rel * SLRU_PAGES + ref->block % SLRU_PAGES];
-
-	if (block_key_equal(last, key) || !submit__ref(p, ref))
-		return;
-	*last = *key;
-	p->counters.implied++;
-}
-
-/* Submit a page of a visibility or free space map, if redo will have to read it. */
-static void
-submit_map_page(Prefetcher *p, const struct redoahead_ref *ref, const BlockKey *key)
-{
-	BufferTag	tag = buffer_tag(key);
-	bool		found;
-	RecentBlock *recent = recent_blocks__enter(&p->recent, key, &found);
-	Buffer		buffer;
-
-	if (found && residency__will_be_resident(p, recent, ref->lsn))
-		return;
-	buffer = find_buffer(&tag);
-	/* A map page serves many blocks: if it was used more than once, it will be again. */
-	if (buffer != InvalidBuffer &&
-		(!residency__is_at_risk(p) || buffer_usage(buffer) > 1))
-		recent->lsn = ref->lsn;
-	else if (submit__ref(p, ref))
-	{
-		recent->lsn = ref->lsn;
-		p->counters.implied++;
-	}
-}
-
-/* Submit what redo reads although the WAL does not name it, unless done lately. */
+/* Submit map pages that redo reads although the WAL does not name them. */
 void
 submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 {
@@ -74,10 +38,18 @@ submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 		const struct redoahead_ref *ref = &refs[i];
 		BlockKey	key = block_key(ref->spc, ref->db, ref->rel, ref->block,
 									ref->fork, ref->kind);
+		BufferTag	tag = buffer_tag(&key);
+		bool		found;
+		RecentBlock *recent = recent_blocks__enter(&p->recent, &key, &found);
 
-		if (ref->kind == REDOAHEAD_KIND_SLRU)
-			submit_slru_page(p, ref, &key);
-		else
-			submit_map_page(p, ref, &key);
+		if (found && prefetcher__will_be_resident(p, recent))
+			continue;
+		if (find_buffer(&tag) != InvalidBuffer)
+			recent->lsn = ref->lsn;
+		else if (submit__ref(p, ref))
+		{
+			recent->lsn = ref->lsn;
+			p->counters.implied++;
+		}
 	}
 }
