@@ -155,9 +155,10 @@ def broken(paths):
                 yield f'{path}: ({link})'
         names = re.findall(r'`((?:bpf|pg-patch|scripts|tests|userspace)/[\w./-]*[\w/])', content)
         names += re.findall(r'`([\w./-]+\.(?:bt|c|h|py|sql|patch))`(?! in the patched)', content)
+        bases = ('', place, 'pg-patch/redoahead', 'scripts/bt')
         for name in names:
-            if not any(os.path.exists(os.path.join(TOP, base, name))
-                       for base in ('', place, 'pg-patch/redoahead', 'scripts/bt')):
+            if 'NAME' not in name and \
+                    not any(os.path.exists(os.path.join(TOP, base, name)) for base in bases):
                 yield f'{path}: `{name}`'
 
 
