@@ -130,10 +130,11 @@ def tags(path):
 
 def unexplained(paths):
     explained = ' '.join(text(section(page(path), 'TROUBLESHOOTING')) for path in paths)
-    call = re.compile(r'(?:log_(?:error|warning|info)|errmsg|errdetail)\(\s*"((?:[^"\\]|\\.|" PRIu64\s*")*)"')
+    call = re.compile(r'(?:(?:log_(?:error|warning|info)|errmsg|errdetail)\(|drop\(c,)\s*'
+                      r'"((?:[^"\\]|\\.|" PRIu64\s*")*)"')
     for source in sources():
         for message in call.findall(source):
-            if not any(piece in explained for piece in pieces(message)):
+            if pieces(message) and not any(piece in explained for piece in pieces(message)):
                 yield message
 
 
