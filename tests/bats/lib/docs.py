@@ -130,10 +130,11 @@ def tags(path):
 
 def unexplained(paths):
     explained = ' '.join(text(section(page(path), 'TROUBLESHOOTING')) for path in paths)
-    call = re.compile(r'(?:log_(?:error|warning|info)|errmsg|errdetail)\(\s*"((?:[^"\\]|\\.|" PRIu64\s*")*)"')
+    call = re.compile(r'(?:(?:log_(?:error|warning|info)|errmsg|errdetail)\(|drop\(c,)\s*'
+                      r'"((?:[^"\\]|\\.|" PRIu64\s*")*)"')
     for source in sources():
         for message in call.findall(source):
-            if not any(piece in explained for piece in pieces(message)):
+            if pieces(message) and not any(piece in explained for piece in pieces(message)):
                 yield message
 
 
@@ -155,9 +156,10 @@ def broken(paths):
                 yield f'{path}: ({link})'
         names = re.findall(r'`((?:bpf|pg-patch|scripts|tests|userspace)/[\w./-]*[\w/])', content)
         names += re.findall(r'`([\w./-]+\.(?:bt|c|h|py|sql|patch))`(?! in the patched)', content)
+        bases = ('', place, 'pg-patch/redoahead', 'scripts/bt')
         for name in names:
-            if not any(os.path.exists(os.path.join(TOP, base, name))
-                       for base in ('', place, 'pg-patch/redoahead', 'scripts/bt')):
+            if 'NAME' not in name and \
+                    not any(os.path.exists(os.path.join(TOP, base, name)) for base in bases):
                 yield f'{path}: `{name}`'
 
 
