@@ -1,7 +1,7 @@
 /*
  * implied.c
- *		Blocks of visibility and free space maps that redo of a WAL record reads
- *		although the record does not name them.
+ *		Blocks that redo of a WAL record reads although the record does not
+ *		name them.
  *
  * Redo of index records reads what they name and nothing else.  These do more:
  *
@@ -11,17 +11,19 @@
  * - Heap records that change a page's free space read the free space map's
  *   leaf page, to record it: prune and "visible" records always, inserts and
  *   updates when less than a fifth of the page remains.  How full the page is
- *   isn't known here, so it is assumed to be nearly full; that is true for most
- *   pages at some time, and wrong at the cost of one map page in 4069 heap blocks.  HOT updates, and pages restored from a full-page image by an
+ *   can't be known here, so it is assumed that it is nearly full; that is true
+ *   for most pages at some time, and wrong at the cost of one map page in 4069
+ *   heap blocks.  HOT updates, and pages restored from a full-page image by an
  *   insert or update, leave the free space map alone.
  *
  * - Truncation clears the rest of the last map pages, and then propagates the
  *   free space upwards from there.
  *
- * Ends of transactions and multixacts read SLRU pages; but the WAL creates nearly
- * all of those, and few are left to read.  Redo also reads files as a whole when
- * CREATE DATABASE copies them, and when unlogged relations are reset; it does so
- * sequentially.  Nothing is done about either here.
+ * - Ends of transactions and multixacts read SLRU pages: see implied_slru.c.
+ *
+ * Redo also reads files as a whole when CREATE DATABASE copies them, and when
+ * unlogged relations are reset; it does so sequentially, and nothing is done
+ * about it here.
  *
  * Nothing is assumed about the bytes of a record except that the WAL reader
  * has decoded it: lengths are checked against main_data_len.
@@ -37,6 +39,7 @@
 #include "storage/fsm_internals.h"
 
 #include "implied.h"
+#include "implied_slru.h"
 
 /* Heap blocks that one visibility map page stands for. */
 #define VM_HEAP_BLOCKS	((BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * \
@@ -276,8 +279,17 @@ of_truncation(const DecodedXLogRecord *record, struct redoahead_ref *out)
 int
 implied__of_record(const DecodedXLogRecord *record, struct redoahead_ref *out)
 {
-	if (record->header.xl_rmid == RM_SMGR_ID &&
-		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_SMGR_TRUNCATE)
-		return of_truncation(record, out);
-	return 0;
+	if (record->header.xl_rmid == RM_SMGR_ID)
+	{
+		if ((record->header.xl_info & ~XLR_INFO_MASK) == XLOG_SMGR_TRUNCATE)
+			return of_truncation(record, out);
+		return 0;
+	}
+	return implied_slru__of_record(record, out);
+}
+
+void
+implied__forget(void)
+{
+	implied_slru__forget();
 }

@@ -1,13 +1,14 @@
 /*
  * implied.h
- *		Blocks of visibility and free space maps that redo of a WAL record reads
- *		although the record does not name them.
+ *		Blocks that redo of a WAL record reads although the record does not
+ *		name them.
  *
  * Both functions fill "out" and return how many references they put there.
- * They take no lock, allocate nothing, make no system call, and depend only on
- * the record: whether the file exists, or the page is in memory already, is for
- * the caller to find out.  The same page is implied again and again (one page of
- * a free space map covers 32 MB of heap), so the caller should remember it.
+ * They take no lock, allocate nothing and make no system call, and look only
+ * at the record: whether the file exists, or the page is in memory already, is
+ * for the caller to find out.  The same page comes again and again (one page
+ * of a free space map stands for 32 MB of heap), so the caller should remember
+ * what it has seen.
  */
 #ifndef REDOAHEAD_IMPLIED_H
 #define REDOAHEAD_IMPLIED_H
@@ -19,19 +20,30 @@
 /* Most references that one block reference implies: a VM and an FSM page. */
 #define IMPLIED_MAX_PER_BLOCK	2
 
-/* Most references that a record implies: a VM page, and one of each FSM level. */
-#define IMPLIED_MAX_PER_RECORD	5
+/* Most pages of one SLRU that a record implies; more are not reported. */
+#define IMPLIED_MAX_PER_SLRU	32
+
+/* Most references that a record implies: pages of up to two SLRUs. */
+#define IMPLIED_MAX_PER_RECORD	(2 * IMPLIED_MAX_PER_SLRU)
 
 /*
- * Map pages that redo reads because of the block reference "block_id", which
- * must be in use.  If the block is filtered, the relation is created or truncated
- * before, and so are these pages.
+ * Visibility map and free space map pages that redo reads because of the block
+ * reference "block_id", which must be in use.  If the block is filtered, the
+ * relation is created or truncated before, and so are these pages.
  */
 extern int	implied__of_block(const DecodedXLogRecord *record, int block_id,
 							  struct redoahead_ref *out);
 
-/* Map pages around the end of a relation that the record truncates. */
+/*
+ * SLRU pages that redo of the record reads, and the map pages around the end
+ * of a relation that it truncates.  To be called once for each decoded record,
+ * in order: it also learns from the WAL which SLRU pages it creates, and
+ * whether commit timestamps are kept.
+ */
 extern int	implied__of_record(const DecodedXLogRecord *record,
 							   struct redoahead_ref *out);
+
+/* Reading starts at another place of the WAL: forget what was learned. */
+extern void implied__forget(void);
 
 #endif							/* REDOAHEAD_IMPLIED_H */

@@ -26,7 +26,7 @@ typedef struct BlockKey
 {
 	uint32_t	spc;			/* tablespace OID */
 	uint32_t	db;				/* database OID */
-	uint32_t	rel;			/* relfilenumber */
+	uint32_t	rel;			/* relfilenumber, or SLRU */
 	uint32_t	block;			/* block number */
 	uint32_t	fork_kind;		/* fork, and kind << 8 */
 } BlockKey;

@@ -302,6 +302,7 @@ prefetch_reset(void)
 
 	if (p->recent.blocks)
 		recent_blocks__clear(&p->recent);
+	implied__forget();
 	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
 	prefetcher__forget(p);
 }

@@ -3,7 +3,7 @@
  *		Submitting blocks to be read: to the daemon, or to the kernel.
  *
  * Decides nothing about the blocks that records name (redoahead.c does), but
- * drops those that the WAL implies if they will be resident.
+ * drops those that the WAL implies if they have been submitted lately.
  */
 #include "postgres.h"
 
@@ -29,7 +29,7 @@ submit__to_kernel(const BlockKey *key)
 								key->block).initiated_io;
 }
 
-/* Submit map pages that redo reads although the WAL does not name them. */
+/* Submit what redo reads although the WAL does not name it, unless done lately. */
 void
 submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 {
@@ -38,15 +38,25 @@ submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 		const struct redoahead_ref *ref = &refs[i];
 		BlockKey	key = block_key(ref->spc, ref->db, ref->rel, ref->block,
 									ref->fork, ref->kind);
-		BufferTag	tag = buffer_tag(&key);
+		bool		slru = ref->kind == REDOAHEAD_KIND_SLRU;
 		bool		found;
 		RecentBlock *recent = recent_blocks__enter(&p->recent, &key, &found);
 
-		if (found && prefetcher__will_be_resident(p, recent))
+		/* An SLRU page stays in the SLRU's buffers or the page cache: once is enough. */
+		if (found && (slru ? recent->lsn > p->forgotten_lsn :
+					  prefetcher__will_be_resident(p, recent)))
 			continue;
-		if (find_buffer(&tag) != InvalidBuffer)
-			recent->lsn = ref->lsn;
-		else if (submit__ref(p, ref))
+		if (!slru)
+		{
+			BufferTag	tag = buffer_tag(&key);
+
+			if (find_buffer(&tag) != InvalidBuffer)
+			{
+				recent->lsn = ref->lsn;
+				continue;
+			}
+		}
+		if (submit__ref(p, ref))
 		{
 			recent->lsn = ref->lsn;
 			p->counters.implied++;

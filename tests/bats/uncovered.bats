@@ -32,18 +32,15 @@ sys.exit(None if eval(sys.argv[2]) else json.dumps(report, indent=1))' "$report"
 	done
 }
 
-@test "of each fork, redo finds blocks that were fetched" {
-	for kind in main fsm vm; do
+@test "of each kind of file, redo finds blocks that were fetched" {
+	for kind in main fsm vm pg_xact pg_multixact/offsets pg_multixact/members pg_commit_ts; do
 		holds "files['$kind']['covered'] > 0"
 	done
 }
 
 @test "redo reads nothing of which the WAL told and the daemon was not" {
 	holds "'named by the WAL, not asked for' not in causes"
-	# But for SLRUs, of which there is little to read.
-	holds "all(u['file'].startswith('pg_') for u in report['uncovered']
-		if u['cause'] == 'not named by the WAL, not asked for')"
-	holds "sum(f['uncovered'] for kind, f in files.items() if kind.startswith('pg_')) <= 20"
+	holds "'not named by the WAL, not asked for' not in causes"
 }
 
 @test "nearly all reads of redo are covered" {
@@ -52,4 +49,6 @@ sys.exit(None if eval(sys.argv[2]) else json.dumps(report, indent=1))' "$report"
 
 @test "hardly a block is fetched in vain" {
 	holds "files['all']['unneeded'] <= 0.02 * files['all']['fetched']"
+	# The last page of an SLRU may have been created before the daemon was there.
+	holds "all(f['unneeded'] <= 1 for kind, f in files.items() if kind.startswith('pg_'))"
 }

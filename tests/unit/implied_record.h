@@ -102,6 +102,23 @@ check_block(int i, uint8 fork, uint32 block)
 }
 
 /*
+ * Is refs[i] this page of an SLRU?
+ */
+static inline void
+check_page(int i, uint32 slru, uint32 page)
+{
+	assert_int_equal(refs[i].lsn, record->lsn);
+	assert_int_equal(refs[i].spc, 0);
+	assert_int_equal(refs[i].db, 0);
+	assert_int_equal(refs[i].rel, slru);
+	assert_int_equal(refs[i].fork, 0);
+	assert_int_equal(refs[i].block, page);
+	assert_int_equal(refs[i].kind, REDOAHEAD_KIND_SLRU);
+	assert_int_equal(refs[i].flags, REDOAHEAD_REF_IMPLIED);
+	assert_int_equal(refs[i].reserved, 0);
+}
+
+/*
  * Main data of a heap record: all flags are its last byte, but a multi-insert's
  * and an update's.
  */

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "access/visibilitymapdefs.h"
+#include "access/xact.h"
 #include "catalog/storage_xlog.h"
 #include "port/atomics.h"
 
@@ -184,7 +185,7 @@ test_others_imply_nothing(void **state)
 			begin(rmid, info);
 			name_block(0, MAIN_FORKNUM, 7);
 			assert_int_equal(implied__of_block(record, 0, refs), 0);
-			if (rmid != RM_SMGR_ID)
+			if (rmid != RM_XACT_ID && rmid != RM_MULTIXACT_ID && rmid != RM_SMGR_ID)
 				assert_int_equal(implied__of_record(record, refs), 0);
 		}
 	}
@@ -232,7 +233,8 @@ test_any_bytes(void **state)
 
 	for (int i = 0; i < 3000000; i++)
 	{
-		static const RmgrId rmids[] = {RM_SMGR_ID, RM_XLOG_ID, RM_HEAP_ID, RM_HEAP2_ID};
+		static const RmgrId rmids[] = {RM_XACT_ID, RM_MULTIXACT_ID, RM_SMGR_ID,
+		RM_XLOG_ID, RM_HEAP_ID, RM_HEAP2_ID, RM_CLOG_ID};
 		size_t		len;
 		char	   *exact;
 
@@ -298,6 +300,10 @@ bench_all(void)
 	heap_record(RM_HEAP_ID, XLOG_HEAP_INSERT, XLH_INSERT_ALL_VISIBLE_CLEARED);
 	name_block(0, MAIN_FORKNUM, 100000);
 	bench("insert (FSM, VM)");
+	begin(RM_XACT_ID, XLOG_XACT_COMMIT);
+	record->header.xl_xid = 1000000;
+	add_value(TimestampTz, 0);
+	bench("commit (pg_xact)");
 }
 
 int
