@@ -253,7 +253,7 @@ def collect(image, case, builds, program, place, directory, beside):
     if not config.daemon:
         run(None)
     else:
-        conditions = recovery.Conditions(blocks=blocks, options=('--feedback', 'on'))
+        conditions = recovery.Conditions(blocks=blocks)
         with recovery.Daemon(program, directory, os.path.join(place, 'stats.json'),
                              os.path.join(place, 'daemon.log'), conditions) as daemon:
             run(daemon)

@@ -109,6 +109,12 @@ class Watch(threading.Thread):
                     ('seconds', 'in_flight', 'reads_per_second', 'mb_per_second'), rows)
 
 
+def stem(directory, run):
+    """The path of a run's tables, without what tells them apart."""
+    return os.path.join(directory, f'{run["case"].replace("/", "-")}-{run["config"]}-'
+                        f'{run["round"]}')
+
+
 def write_table(path, columns, rows):
     with open(path, 'w', encoding='ascii') as file:
         for row in (columns, *rows):
