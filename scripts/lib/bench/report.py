@@ -7,6 +7,7 @@ stands for stock's fastest cold configuration.
 import statistics
 
 from . import config as configs
+from . import host
 from .scenario import Measure
 
 HEALTH = {True: 'the disk model was healthy in every run',
@@ -157,30 +158,38 @@ def comparison(scenario, old, new):
 
 # ---------- the table of README.md ----------
 
+BEGIN, END = '<!-- results: begin -->', '<!-- results: end -->'
 REDO = Measure('redo_seconds', 'redo s', '{:.1f}')
-BEGIN, END = '<!-- results: {} -->', '<!-- end of results -->'
+SHOWN = (*configs.STOCK_COLD, 'redoahead')
 
 
 def summary_table(result):
     """Lines of the table of redo times that README.md has: one row for each case."""
-    rows = [['redo, seconds', 'prefetch off', 'stock default', 'stock at its best', 'redoahead',
-             'default / redoahead', 'best / redoahead']]
+    rows = [['workload', *(name.removeprefix('try-') for name in SHOWN), 'default', 'best']]
+
+    def shares(case, *names):
+        found = [ratio(result.runs, case, name, 'redoahead', REDO.key) for name in names]
+        return ['' if each is None else f'{each[0]:.2g} ×' for each in found]
+
     for case, found in medians(result.runs, [REDO]).items():
-        names = ('off', 'default', best(found), 'redoahead')
-        seconds = [found.get(name, {}).get(REDO.key) for name in names]
-        shares = [ratio(result.runs, case, name, 'redoahead', REDO.key)
-                  for name in names[1:3]]
+        cells = {name: cell(row, REDO) for name, row in found.items()}
         rows.append([result.header['cases'].get(case, {}).get('about', case),
-                     *('–' if each is None else f'{each:.1f}' for each in seconds),
-                     *('–' if each is None else f'{each[0]:.1f} ×' for each in shares)])
+                     *(cells.get(name, '') for name in SHOWN),
+                     *shares(case, 'default', best(found))])
+        warm = [name for name in found if name.endswith('-warm')]
+        if 'redoahead' in found and warm:
+            least = min(warm, key=lambda name: found[name][REDO.key])
+            rows.append(['the same, stock from a warm cache',
+                         *(cells.get(f'{name}-warm', '') for name in SHOWN), '',
+                         *shares(case, least)])
     return table(rows)
 
 
-def put_into(text, name, result):
+def put_into(text, path, result):
     """The text with the table of a results file between its markers."""
-    begin = BEGIN.format(name)
-    head, found, rest = text.partition(begin)
-    _, closed, tail = rest.partition(END)
-    if not found or not closed:
-        raise ValueError(f'there are no lines "{begin}" and "{END}"')
-    return '\n'.join([f'{head}{begin}', '', *summary_table(result), '', f'{END}{tail}'])
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise host.HostError(f'there are no lines {BEGIN} and {END}')
+    return '\n'.join([head + begin, f'<!-- made by: scripts/bench readme {path} -->',
+                      *summary_table(result), end + tail])
