@@ -47,10 +47,6 @@ CONFIGS = {config.name: config for config in (
     Config('off-warm', 'stock, off, cache warm', 'stock', {'recovery_prefetch': 'off'},
            warm=True),
     Config('default-warm', 'stock default, cache warm', 'stock', STOCK_DEFAULT, warm=True),
-    Config('patched-warm', 'patched, no extension, cache warm', 'patched', STOCK_DEFAULT,
-           warm=True),
-    Config('redoahead-warm', 'redoahead, cache warm', 'patched', EXTENSION, daemon=True,
-           warm=True),
 )}
 
 # What counts as stock at its best is the one of these with the least median.

@@ -2,7 +2,7 @@
 
     strace            each read, write and fadvise of each process of the server
     page cache        the kernel's events, in a trace of their own (pagecache)
-    cachestat         the files' pages in the page cache, before and after
+    mincore           the files' pages in the page cache, before and after
     /proc/PID/io      what the startup process and the daemon read, and made devices read
     /sys/block/*/stat what the device was asked for
     redo-waits.bt     whether a read slept, and for what (waits)
@@ -11,7 +11,6 @@
 
 What is timed means nothing here.  `redoahead trace` may run beside it.
 """
-import ctypes
 import os
 import re
 import signal
@@ -19,44 +18,12 @@ import subprocess
 import threading
 import time
 
-import uncovered_reads
-
 from . import host, pagecache, postgres, recovery, syscalls, waits
 
 PAGE = os.sysconf('SC_PAGE_SIZE')
-CACHESTAT = 451                 # number of the system call, on all machines
 GROUP = 2026                    # a group id that nobody has
 SEGMENT = re.compile(r'\.\d+$')
 LOOK = 0.02                     # seconds between two looks at /proc/PID/io
-
-
-class CachestatRange(ctypes.Structure):
-    _fields_ = [('offset', ctypes.c_uint64), ('length', ctypes.c_uint64)]
-
-
-class Cachestat(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in (
-        'cached', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
-
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def has_cachestat():
-    LIBC.syscall(CACHESTAT, -1, None, None, 0)
-    return ctypes.get_errno() != 38     # ENOSYS
-
-
-def cached(path):
-    """Pages of a file in the page cache."""
-    if not has_cachestat():
-        return host.cached_pages(path)
-    result = Cachestat()
-    with open(path, 'rb', buffering=0) as file:
-        if LIBC.syscall(CACHESTAT, file.fileno(), ctypes.byref(CachestatRange(0, 0)),
-                        ctypes.byref(result), 0) != 0:
-            raise host.HostError(f'cachestat of {path}: {os.strerror(ctypes.get_errno())}')
-    return result.cached
 
 
 def cached_data_pages(directory):
@@ -64,8 +31,8 @@ def cached_data_pages(directory):
     found = {}
     for path in host.files_below(directory):
         name = os.path.relpath(path, directory)
-        if uncovered_reads.kind_of(name):
-            found[name] = cached(path)
+        if syscalls.kind_of(name):
+            found[name] = host.cached_pages(path)
     return found
 
 
@@ -119,7 +86,7 @@ def second_largest(directory):
     """The segments of the second largest relation, as paths."""
     segments = {}
     for path in host.files_below(os.path.join(directory, 'base')):
-        if uncovered_reads.kind_of(os.path.relpath(path, directory)) == 'main':
+        if syscalls.kind_of(os.path.relpath(path, directory)) == 'main':
             segments.setdefault(stem(path), []).append(path)
     return sorted(segments.values(), key=lambda paths: sum(map(os.path.getsize, paths)))[-2]
 
@@ -184,7 +151,7 @@ def fetch_small(directory):
     """Bring into memory what the postmaster reads before there is a startup process."""
     for path in host.files_below(directory):
         name = os.path.relpath(path, directory)
-        if not uncovered_reads.kind_of(name) and not name.startswith('pg_wal/'):
+        if not syscalls.kind_of(name) and not name.startswith('pg_wal/'):
             host.fetch(path)
 
 

@@ -287,14 +287,20 @@ def chill(directory):
         return 'cold (drop_caches)'
     except OSError:
         pass
-    for path in files_below(directory):
-        with open(path, 'rb', buffering=0) as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    evict(directory)
     left = sum(cached_pages(path) for path in files_below(directory)) * os.sysconf('SC_PAGE_SIZE')
     if left > 8 * MB:
         raise HostError(f'{left // MB} MB of {directory} stay in the page cache after '
                         'POSIX_FADV_DONTNEED; run as root, who can drop caches')
     return 'cold (POSIX_FADV_DONTNEED on each file)'
+
+
+def evict(directory):
+    """Evict a directory's files, which the device must hold already, and nothing else."""
+    for path in files_below(directory):
+        with open(path, 'rb', buffering=0) as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def residency(path):

@@ -179,8 +179,7 @@ def measures(case, found, report):
             pages['missed_after_eviction'] / PAGES, 'page cache events', read)
     if not case.evicted:
         add('blocks put into the cache', lambda r: r['blocks']['missed'] +
-            sum(each['prefetched'] for each in r['sources']), cached_blocks(found),
-            'cachestat' if evidence.has_cachestat() else 'mincore')
+            sum(each['prefetched'] for each in r['sources']), cached_blocks(found), 'mincore')
     if found['device']:
         add('device: reads', lambda r: r['device']['reads'], found['device']['requests'],
             '/sys/block/*/stat')

@@ -9,7 +9,6 @@ CONFIGS = {
     'pgbench-fpw': STOCK_COLD + ('redoahead',),
     'insert-index': STOCK_COLD + ('redoahead',),
     'cached': ('off', 'default', 'redoahead'),
-    's4': ('default-warm', 'patched-warm', 'redoahead-warm'),
 }
 
 
@@ -24,7 +23,6 @@ SCENARIO = Scenario(
     recoveries.MEASURES + recoveries.OF_DAEMON,
     recoveries.COMPARED + tuple(('default', name) for name in (
         'killed', 'stopped', 'absent', 'unset', 'patched')) + (
-        ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead'),
-        ('default-warm', 'patched-warm'), ('default-warm', 'redoahead-warm')),
+        ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead')),
     ('redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,
     space=12 << 30)
