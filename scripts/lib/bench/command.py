@@ -2,6 +2,7 @@
 import argparse
 import os
 import sys
+import textwrap
 
 from . import device, plot, report, results, runner, scenarios, script
 
@@ -41,9 +42,12 @@ def epilog():
     for name in scenarios.names():
         each = scenarios.find(name)
         parts = each.parts('full')
-        lines += [f'{name}: {each.about}', '  cases: ' + ' '.join(part.name for part in parts)]
         known = dict.fromkeys(config for part in parts for config in part.configs)
-        lines += ['  configurations: ' + ' '.join(known)] if known else []
+        lines += [f'{name}: {each.about}']
+        lines += [textwrap.fill(f'{title}: {" ".join(found)}', 79, initial_indent='  ',
+                                subsequent_indent='      ', break_on_hyphens=False)
+                  for title, found in (('cases', [part.name for part in parts]),
+                                       ('configurations', known)) if found]
     return '\n'.join(lines)
 
 

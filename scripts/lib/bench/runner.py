@@ -131,6 +131,8 @@ def chosen(bench, parts):
             missing[part.name] = reason
         elif configs or part.unknown:
             wanted.append((part, configs))
+    if missing and not wanted:
+        raise host.HostError('; '.join(f'{part}: {why}' for part, why in missing.items()))
     return wanted, missing
 
 
@@ -207,7 +209,9 @@ def told(scenario, runs):
         (f'{run["config"]}: ' if len(runs) > 1 else '') + ', '.join(
             f'{each.heading} {each.form.format(run[each.key] * each.factor)}'
             for each in scenario.measures if run.get(each.key) is not None)
-        for run in runs[:4])
+        for run in runs[:4]) + (
+            '; the disk model was NOT HEALTHY' if any(
+                run.get('disk_model') and not run['disk_model']['healthy'] for run in runs) else '')
 
 
 def measure(bench, wanted):
