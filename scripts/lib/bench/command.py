@@ -98,7 +98,8 @@ def show(scenario, result, output=None, plots=False):
 
 
 def measure(words):
-    options = arguments(words)
+    """Run scenarios; returns the exit status."""
+    options, failed = arguments(words), False
     if options.plots:
         plot.require()
     for name in options.scenario:
@@ -109,6 +110,8 @@ def measure(words):
         result = runner.run(scenario, argparse.Namespace(**vars(options)), path, traces)
         if result:
             show(scenario, result, options.output, options.plots)
+            failed |= bool(scenario.failed and scenario.failed(result.runs))
+    return int(failed)
 
 
 def show_again(words):
@@ -148,6 +151,5 @@ def main(words=None):
     commands = {'report': show_again, 'compare': compare, 'readme': readme}
     if words and words[0] in commands:
         commands[words[0]](words[1:])
-    else:
-        measure(words)
-    return 0
+        return 0
+    return measure(words)

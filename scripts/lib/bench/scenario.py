@@ -49,6 +49,7 @@ class Scenario:
     published: tuple = ()       # rows of others: (case, label, {key: value})
     notes: tuple = ()           # paragraphs below the tables
     summary: object = None      # function(runs) that returns more lines of the report
+    failed: object = None       # function(runs) that returns whether the exit status is 1
     builds: tuple = ('stock', 'patched')        # servers that it needs
     daemon: bool = False        # does it need the redoahead program?
     arrays: bool = False        # can it run on arrays of modelled disks?

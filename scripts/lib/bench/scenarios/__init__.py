@@ -3,7 +3,7 @@ import importlib
 
 # Names of the modules, in the order of the help.
 NAMES = ('prefetch', 'memory', 'trace', 's1', 's2', 's3', 's4', 's5', 'fpi', 'fpi_servers',
-         'compactify')
+         'compactify', 'disks')
 
 
 def find(name):
