@@ -1,4 +1,5 @@
 """Medians, paired ratios, tables, and the comparison of two results."""
+import glob
 import os
 import re
 import unittest
@@ -81,6 +82,14 @@ class Tables(unittest.TestCase):
         path = re.search(r'made by: scripts/bench readme (\S+) -->', text)[1]
         found = results.read(os.path.join(postgres.ROOT, path))
         self.assertEqual(report.put_into(text, path, found), text)
+
+    def test_each_results_file_is_cited_and_each_cited_one_is_there(self):
+        cited = set()
+        for page in (*glob.glob('README.md', root_dir=postgres.ROOT),
+                     *glob.glob('*/README.md', root_dir=postgres.ROOT)):
+            with open(os.path.join(postgres.ROOT, page), encoding='utf-8') as file:
+                cited.update(re.findall(r'20\d\d-\d\d-\d\d-[\w-]+\.jsonl', file.read()))
+        self.assertEqual(cited, set(os.listdir(os.path.join(postgres.ROOT, 'scripts/results'))))
 
     def test_results_files_can_be_shown(self):
         where = os.path.join(postgres.ROOT, 'scripts/results')
