@@ -11,11 +11,11 @@
 
 What is timed means nothing here.  `redoahead trace` may run beside it.
 """
+import contextlib
 import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
 from . import host, pagecache, postgres, recovery, syscalls, waits
@@ -36,30 +36,18 @@ def cached_data_pages(directory):
     return found
 
 
-class Accounts(threading.Thread):
-    """The last that /proc/PID/io told of processes, as long as the `with` block lasts."""
+class Accounts(host.Sampler):
+    """The last that /proc/PID/io reported of processes, as long as the `with` block lasts."""
 
     def __init__(self):
-        super().__init__(daemon=True)
+        super().__init__(LOOK)
         self.pids = []          # to look at
         self.last = {}          # pid -> bytes that it made devices read
-        self.over = threading.Event()
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *exception):
-        self.over.set()
-        self.join()
-
-    def run(self):
-        while not self.over.wait(LOOK):
-            for pid in list(self.pids):
-                try:
-                    self.last[pid] = host.process_device_bytes(pid) or self.last.get(pid, 0)
-                except OSError:     # it is going
-                    pass
+    def sample(self):
+        for pid in list(self.pids):
+            with contextlib.suppress(OSError):      # it is going
+                self.last[pid] = host.process_device_bytes(pid) or self.last.get(pid, 0)
 
 
 class StracedServer(postgres.Server):
@@ -106,28 +94,16 @@ def leave_out(paths):
         os.chmod(path, 0o660)
 
 
-class Evictor(threading.Thread):
+class Evictor(host.Sampler):
     """Evicts files from the page cache, over and over, as long as the `with` block lasts."""
 
     def __init__(self, paths):
-        super().__init__(daemon=True)
+        super().__init__(LOOK)
         self.paths = paths
-        self.over = threading.Event()
 
-    def __enter__(self):
-        self.start()
-
-    def __exit__(self, *exception):
-        self.over.set()
-        self.join()
-
-    def run(self):
-        files = [os.open(path, os.O_RDONLY) for path in self.paths]
-        while not self.over.wait(LOOK):
-            for file in files:
-                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        for file in files:
-            os.close(file)
+    def sample(self):
+        for path in self.paths:
+            host.evict_file(path)
 
 
 def wait_for_redo(server, accounts):

@@ -21,6 +21,27 @@ class HostError(Exception):
     """The machine cannot do what was asked; the message says what to do."""
 
 
+class Sampler(threading.Thread):
+    """Calls sample() every so many seconds, as long as the `with` block lasts."""
+
+    def __init__(self, interval):
+        super().__init__(daemon=True)
+        self.interval = interval
+        self.over = threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.over.set()
+        self.join()
+
+    def run(self):
+        while not self.over.wait(self.interval):
+            self.sample()
+
+
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
@@ -295,12 +316,17 @@ def chill(directory):
     return 'cold (POSIX_FADV_DONTNEED on each file)'
 
 
+def evict_file(path):
+    """Evict a file's clean pages from the page cache."""
+    with open(path, 'rb', buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def evict(directory):
-    """Evict a directory's files, which the device must hold already, and nothing else."""
+    """Evict a directory's files, and nothing else."""
+    os.sync()
     for path in files_below(directory):
-        with open(path, 'rb', buffering=0) as file:
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        evict_file(path)
 
 
 def residency(path):
