@@ -32,39 +32,39 @@ print(pagecache.missing() or "")')
 	[ -z "$missing" ] || skip "$missing"
 }
 
-# Fail unless a traced run is what it should be.
+# Fail unless each run is what it should be, and in the median run few pages were evicted.
 judge() {					# RESULT
 	python3 - "$1" <<-'EOF'
-	import json, sys
+	import json, statistics, sys
 
-	header, run = [json.loads(line) for line in open(sys.argv[1])]
+	header, *runs = [json.loads(line) for line in open(sys.argv[1])]
 	limit = header['cases']['memory']['memory_limit_bytes']
-	pages = run['pages']
-	print(pages, run['memory'], run['daemon'])
-	assert run['connected'] and pages['events_lost'] == 0, run
-	# memory was short, and there was much to read
-	assert run['memory']['peak_bytes'] >= 0.9 * limit, run['memory']
-	assert run['blocks_read'] * 8192 >= 6 * limit, run
-	assert pages['added'] * 4096 >= 4 * limit, pages
-	assert pages['evicted'] <= 0.02 * pages['added'], pages
-	assert pages['missed_after_eviction'] <= 0.005 * pages['added'], pages
-	# what redo had used was let go of, unless it was there before or dirty
-	assert run['daemon']['blocks_released'] >= 0.8 * run['daemon']['blocks_read'], run['daemon']
-	# and the daemon knew, and the server, whose memory is in the same cgroup
-	assert run['readahead_limit'] * 8192 <= limit / 8, run['readahead_limit']
-	assert limit / 128 <= run['lookahead'] * 256 <= limit / 32, run['lookahead']
+	assert len(runs) == 3, runs
+	for run in runs:
+	    pages = run['pages']
+	    print(pages, run['memory'], run['daemon'])
+	    assert run['connected'] and pages['events_lost'] == 0, run
+	    # memory was short, and there was much to read
+	    assert run['memory']['peak_bytes'] >= 0.9 * limit, run['memory']
+	    assert run['blocks_read'] * 8192 >= 6 * limit, run
+	    assert pages['added'] * 4096 >= 4 * limit, pages
+	    # what redo had used was dropped, unless it was there before or dirty
+	    assert run['daemon']['blocks_released'] >= 0.8 * run['daemon']['blocks_read'], run['daemon']
+	    # the daemon limited itself, and the server, whose memory is in the same cgroup
+	    assert run['readahead_limit'] * 8192 <= limit / 8, run['readahead_limit']
+	    assert limit / 128 <= run['lookahead'] * 256 <= limit / 32, run['lookahead']
+	for name, most in (('evicted', 0.02), ('missed_after_eviction', 0.005)):
+	    shares = [run['pages'][name] / run['pages']['added'] for run in runs]
+	    print(name, shares)
+	    assert statistics.median(shares) <= most, (name, shares)
 	EOF
 }
 
-# Lost otherwise: on a small machine, each block would be read twice.  A machine
-# with other work to do evicts what it likes, so each try counts.
+# Lost otherwise: on a small machine, each block would be read twice.  The kernel
+# evicts more while the machine does other work, so the median of three counts.
 @test "under memory pressure, what is read ahead is still there when redo comes to it" {
 	need_memory_cgroup
 	need_page_cache_events
-	for tries in 1 2 3; do
-		"$scripts/bench" memory --size small --rounds 1 --config pages --output "$work/results" 3>&-
-		! judge "$work/results/memory.jsonl" || return 0
-		echo "try $tries of 3 failed" >&2
-	done
-	return 1
+	"$scripts/bench" memory --size small --rounds 3 --config pages --output "$work/results" 3>&-
+	judge "$work/results/memory.jsonl"
 }
