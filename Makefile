@@ -80,14 +80,14 @@ demo: postgresql ## Crash a pgbench cluster and recover it four ways; build/demo
 	$(Q)$(MAKE) all
 	$(Q)scripts/demo
 
-bench: postgresql ## Run the prefetch benchmark (scripts/bench-prefetch; long)
+bench: postgresql ## Run the benchmark of prefetching (scripts/bench prefetch; long)
 	$(Q)$(MAKE) all
-	$(Q)scripts/bench-prefetch
+	$(Q)scripts/bench prefetch
 
-bench-recovery: postgresql ## Reproduce published measurements of recovery (scripts/bench-recovery; long)
+bench-recovery: postgresql ## Reproduce published measurements of recovery (scripts/bench s1 to s5; long)
 	$(Q)scripts/build-postgresql pg13-compactify >/dev/null
 	$(Q)$(MAKE) all
-	$(Q)scripts/bench-recovery --output build/bench-recovery
+	$(Q)scripts/bench s1 s2 s3 s4 s5 --output build/bench-recovery --plots
 
 check: ## Run every test; the last line is the summary
 	$(Q)tests/run

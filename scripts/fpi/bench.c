@@ -1,6 +1,6 @@
 /*
  * bench.c
- *		Times the compression of full-page images, for scripts/bench-fpi.
+ *		Times the compression of full-page images, for scripts/bench fpi.
  *
  * Every method takes its turn on the pages of each file.  As in the server, an
  * image is the page without its hole, stored as it is where compression doesn't
@@ -68,7 +68,7 @@ read_sample(const char *path)
 	FILE	   *file = fopen(path, "rb");
 
 	if (file == NULL)
-		die(path, "cannot be opened; scripts/bench-fpi makes such files");
+		die(path, "cannot be opened; scripts/bench fpi makes such files");
 	sample->name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	for (sample->npages = 0; sample->npages < MAX_PAGES; sample->npages++)
 	{

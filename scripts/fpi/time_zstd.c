@@ -1,7 +1,7 @@
 /*
  * time_zstd.c
  *		Times the calls of libzstd that a server's processes make for images, for
- *		scripts/bench-fpi --servers.
+ *		scripts/bench fpi-servers.
  *
  * To be preloaded (LD_PRELOAD).  A process that ends by exit() and has called one
  * of the functions appends a line for each to the file that TIME_ZSTD names: the

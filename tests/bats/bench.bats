@@ -1,267 +1,366 @@
 #!/usr/bin/env bats
-# The benchmark and the demo: usage, the arithmetic of reports, and one small
-# benchmark from beginning to end.  The demo's own run is `make demo`.
-
-load lib/scripts
 # bats file_tags=exclusive
+# scripts/bench: usage, each scenario in small, an array of modelled disks, and
+# interrupted runs that go on.  The figures say nothing here: they are too small.
+# The demo's own run is `make demo`; arithmetic is tested by tests/python.
 
+bats_require_minimum_version 1.5.0
+
+load lib/machine
+
+setup_file() {
+	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-bench.XXXXXX")
+	export REDOAHEAD_BENCH_DIR
+	chmod 755 "$REDOAHEAD_BENCH_DIR"
+}
+
+setup() {
+	scripts=$BATS_TEST_DIRNAME/../../scripts
+	bench=$scripts/bench
+	work=$REDOAHEAD_BENCH_DIR
+	results=$BATS_TEST_TMPDIR/results
+	log=$BATS_TEST_TMPDIR/log
+	runner=
+}
+
+teardown() {
+	[ -z "$runner" ] || kill -TERM "$runner" 2>/dev/null || true
+}
+
+teardown_file() {
+	"$BATS_TEST_DIRNAME/../../scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/disklab" \
+		>/dev/null 2>&1 || true
+	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
+}
+
+# A small benchmark of one round into $results; its output is in $log.
+measure() {					# SCENARIO OPTION...
+	"$bench" "$@" --size small --rounds 1 --output "$results" >"$log" 2>&1 3>&- ||
+		{ cat "$log"; return 1; }
+}
+
+# A Python program on standard input has the runs of a scenario, its header and
+# its medians at hand.
+look_at() {					# SCENARIO
+	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import os, sys
+from bench import report, results, scenarios
+name, where = sys.argv[1:]
+result = results.read(f"{where}/{name}.jsonl")
+header, runs = result.header, result.runs
+medians = report.medians(runs, scenarios.find(name).measures)
+def of(case): return [run for run in runs if run["case"] == case]
+exec(sys.stdin.read())' "$1" "$results"
+}
+
+# Show what is left of a run, and fail if anything but what is kept is.
+nothing_left() {
+	local left
+	left=$({
+		grep -F "$work" /proc/self/mountinfo
+		grep -F "$work" /sys/block/loop*/loop/backing_file
+		pgrep -af "$work" | grep -vF -e bats -e pgrep
+		# A group of a program that still runs is somebody else's.
+		find /sys/fs/cgroup -maxdepth 2 -name 'redoahead-bench-*' | while read -r group; do
+			[ -e "/proc/${group##*-}" ] || echo "$group"
+		done
+		find "$work" -mindepth 1 -maxdepth 1 ! -name images ! -name '*.lock' ! -name 'fpi-pages-*'
+		find /dev/shm -maxdepth 1 -name redoahead-bench
+	} 2>/dev/null) || true
+	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
+}
+
+# Start a benchmark, and interrupt it once a command succeeds.
+interrupted_when() {		# CONDITION SCENARIO OPTION...
+	local condition=$1 status=0
+	shift
+	"$bench" "$@" >"$log" 2>&1 3>&- &
+	runner=$!
+	while kill -0 "$runner" 2>/dev/null && ! eval "$condition"; do
+		sleep 0.1
+	done
+	kill -INT "$runner" || true
+	wait "$runner" || status=$?
+	runner=
+	cat "$log"
+	[ "$status" -ne 0 ] || skip "it was over before it could be interrupted"
+	[ "$status" -eq 130 ]
+	nothing_left
+}
+
+# Lost otherwise: a mistyped option would measure for an hour what was not meant.
 @test "wrong usage exits with 2" {
-	for arguments in --what "--rounds 0" "--config fastest" "--workload tpch"; do
+	for arguments in "" --what s6 "s2 --size tiny" "s2 --size 0" "s2 --rounds 0" "s2 --resume" \
+		"s2 --plots" "s1 --device raid0" "prefetch --size 2" "compare one" "s2 --pages x"; do
 		# shellcheck disable=SC2086
-		run "$scripts/bench-prefetch" $arguments
-		[ "$status" -eq 2 ]
+		run "$bench" $arguments
+		[ "$status" -eq 2 ] || { echo "\"$arguments\" exits with $status"; return 1; }
 	done
-	run "$scripts/demo" --fast
-	[ "$status" -eq 2 ]
-	for arguments in "" speed "trace --rounds 0" "feedback --config luck"; do
-		# shellcheck disable=SC2086
-		run "$scripts/bench-probes" $arguments
-		[ "$status" -eq 2 ]
-	done
+	run -0 "$bench" --help
+	[[ $output == *"s2: prefetching during recovery"*"spindles/off"* ]]
+	run -2 "$scripts/demo" --fast
+	run -2 "$scripts/fpi/build"
+	run -2 "$scripts/compactify/build"
+	run -2 "$BATS_TEST_DIRNAME/../unit/run-page_transform"
+	run -2 "$BATS_TEST_DIRNAME/../unit/run-compactify"
+	run -2 "$BATS_TEST_DIRNAME/../fuzz/build-page"
 }
 
-@test "a missing server is an error that says what to do" {
-	STOCK=$work/nothing run "$scripts/bench-prefetch" --scale-factor small
-	[ "$status" -eq 1 ]
+@test "what is missing or unknown is an error that says what to do" {
+	STOCK=$work/nothing run -1 "$bench" prefetch --size small
 	[[ $output == *"STOCK=$work/nothing names no installation of PostgreSQL"* ]]
-}
-
-@test "tables of what probes cost and are good for" {
-	printf 'seconds\treplay_lsn\twaiting\tin_flight\tahead\tdepth\twindow\tblocks_read\n' >"$work/timeline"
-	for second in 0 1 2 3 4 5; do
-		printf '%s.5\t0/0\t0\t0\t0\t%s\t4096\t%s\n' $second $((second * 64)) $((second * 1000)) >>"$work/timeline"
-	done
-	WORK=$work python <<-'EOF'
-	import os
-	from bench import probes
-
-	found = probes.limits(os.environ['WORK'] + '/timeline')
-	assert found == {'io_depth': 128, 'readahead_limit': 4096, 'blocks_per_second': 1000}, found
-
-	def run(config, seconds, rate):
-	    return {'config': config, 'redo_seconds': seconds,
-	            'found': {**found, 'blocks_per_second': rate}}
-	*_, hand, bad = probes.feedback_table([run('hand-64', 10, 900), run('bad-start', 12, 990),
-	                                       run('bad-start', 10, 900), run('bad-start', 11, 810)])
-	assert hand.split() == ['hand-64', '10.00', '100.0%', '128', '4096', '900', '100.0%'], hand
-	assert bad.split() == ['bad-start', '11.00', '110.0%', '128', '4096', '900', '100.0%'], bad
-
-	shares = {'coverage': 0.9991, 'late': 0.001, 'wasted': 0}
-	runs = [{'config': name, 'redo_seconds': seconds, 'startup_cpu_seconds': seconds / 2,
-	         'trace': trace} for name, seconds, trace in (
-	    ('off', 10, None), ('on', 11, shares), ('on', 12, shares), ('off', 10, None))]
-	text = list(probes.pairs_table(runs))
-	assert text[1].split() == ['1', '10.00', '11.00', '10.0%', '99.91%', '0.10%', '0.00%'], text
-	assert text[-2].startswith('cost of tracing: 15.0% (median of 2 pairs)'), text
-	assert text[-1] == 'CPU time of the startup process: 15.0%; medians 5.00 and 5.75 s', text
-	EOF
-}
-
-@test "medians and ratios" {
-	python <<-'EOF'
-	from bench import report
-
-	seconds = {'off': (9, 8, 30), 'default': (4, 5, 6), 'try-200': (3, 4, 8), 'redoahead': (2, 1, 2),
-	           'off-warm': (4, 4, 4)}
-	runs = [{'workload': 'w', 'config': name, 'redo_seconds': value, 'coverage': None}
-	        for name, values in seconds.items() for value in values]
-	middle = report.medians(runs)
-	assert middle['w']['off'] == {'redo_seconds': 9, 'runs': 3}, middle
-	ratios = report.ratios(middle)['w']
-	assert ratios['off/redoahead'] == 4.5, ratios
-	assert ratios['default/redoahead'] == 2.5, ratios
-	assert ratios['best/redoahead'] == 2, ratios
-	assert ratios['redoahead_cold/off_warm'] == 0.5, ratios
-	assert not [name for name in ratios if 'absent' in name or 'default_warm' in name], ratios
-	EOF
-}
-
-@test "coverage is what the startup process did not fetch itself" {
-	python <<-'EOF'
-	from bench import recovery
-
-	def coverage(blocks, fetched, wal):
-	    return recovery.coverage_of({'blocks_read': blocks, 'startup_device_bytes': fetched,
-	                                 'wal_device_bytes': wal})
-
-	assert coverage(1000, 100 * 8192 + 5000, 5000) == 0.9
-	assert coverage(1000, 5000, 9000) == 1
-	assert coverage(10, 1 << 30, 0) == 0
-	assert coverage(0, 0, 0) is None
-	assert coverage(10, None, 0) is None
-	EOF
-}
-
-# Lost otherwise: a benchmark on a machine that kept it waiting for longer than redo took.
-@test "a recovery that is over at the first look is told of, too" {
-	python <<-'EOF'
-	from bench import recovery
-
-	class Server:
-	    def messages(self):
-	        return [(1, None, 'redo starts at 0/1000'),
-	                (1, None, 'redo done at 0/2000 system usage: CPU: user: 0.10 s, '
-	                          'system: 0.20 s, elapsed: 0.40 s')]
-
-	told = []
-	run = recovery.watch_redo(Server(), lambda seconds, lsn: told.append((seconds, lsn)))
-	assert told == [(0.4, None)], told
-	assert run['redo_seconds'] == 0.4 and run['startup_cpu_seconds'] == 0.3, run
-	EOF
-}
-
-# Lost otherwise: a machine with an array of disks, a mount or a copy that nobody removes.
-@test "cleaning up goes on to its end when the script is told to end meanwhile" {
-	python <<-'EOF'
-	import os, signal
-	from bench import host
-
-	class End(Exception):
-	    pass
-
-	def end(number, frame):
-	    raise End
-
-	for number in host.ENDING:
-	    signal.signal(number, end)
-	    done = False
-	    try:
-	        with host.uninterrupted():
-	            os.kill(os.getpid(), number)
-	            done = True
-	        raise AssertionError('the signal was lost')
-	    except End:
-	        assert done
-	EOF
-}
-
-# Lost otherwise: a server that runs on after an interrupted benchmark.
-@test "a process is known, and can be told to end, however early a signal comes" {
-	python <<-'EOF'
-	import os, signal, subprocess, threading
-	from bench import postgres
-
-	class End(Exception):
-	    pass
-
-	def end(number, frame):
-	    raise End
-
-	class Interrupted(subprocess.Popen):
-	    """The signal comes after the fork."""
-	    def _close_pipe_fds(self, *arguments):
-	        os.kill(os.getpid(), signal.SIGINT)
-	        super()._close_pipe_fds(*arguments)
-
-	# A thread that does not mask the signal would get it in place of one that does.
-	over = threading.Event()
-	thread = threading.Thread(target=over.wait)
-	thread.start()
-	signal.signal(signal.SIGINT, end)
-	subprocess.Popen = Interrupted
-	try:
-	    postgres.Process(['sleep', '60'], os.devnull, as_user=postgres.as_self)
-	    raise AssertionError('the signal was lost')
-	except End:
-	    process, = postgres.Process.started
-	finally:
-	    over.set()
-	    thread.join()
-	status = open(f'/proc/{process.pid}/status').read()
-	process.end(signal.SIGTERM, patience=5)
-	assert process.child.returncode == -signal.SIGTERM, process.child.returncode
-	assert int(status.split('SigBlk:')[1].split()[0], 16) == 0, status
-	EOF
-}
-
-# Lost otherwise: the CPU time of sessions that end while it is asked for.
-@test "CPU time of children that are there, and of those that have gone" {
-	python <<-'EOF'
-	import os, time
-	from bench import host
-
-	def child(seconds):
-	    """One that works so long, and waits to be told to end."""
-	    mine, its = os.pipe(), os.pipe()
-	    pid = os.fork()
-	    if pid == 0:
-	        os.close(its[1])
-	        while time.process_time() < seconds:
-	            pass
-	        os.write(mine[1], b'.')
-	        os.read(its[0], 1)
-	        os._exit(0)
-	    os.close(its[0])
-	    os.read(mine[0], 1)
-	    return pid, its[1]
-
-	before = host.cpu_seconds_of_children(os.getpid())
-	pid, end = child(0.3)
-	alive = host.cpu_seconds_of_children(os.getpid()) - before
-	assert alive > 0.25, alive
-	os.close(end)
-	os.waitpid(pid, 0)
-	gone = host.cpu_seconds_of_children(os.getpid()) - before
-	assert alive - 0.02 <= gone < alive + 0.2, (alive, gone)
-	child(0.3)
-	both = host.cpu_seconds_of_children(os.getpid()) - before
-	assert both > gone + 0.25, (gone, both)
-	EOF
-}
-
-@test "free space is asked for before anything is made" {
-	python <<-'EOF'
-	from bench import host
-
-	try:
-	    host.require_space('/', 1 << 60)
-	    raise AssertionError('an exabyte is free')
-	except host.HostError as error:
-	    assert 'REDOAHEAD_BENCH_DIR' in str(error), error
-	EOF
-}
-
-@test "a small benchmark, twice: the second reuses the cluster of the first" {
-	export REDOAHEAD_BENCH_DIR=$work
-	bench=("$scripts/bench-prefetch" --scale-factor small --rounds 1 --workload cached)
-	run "${bench[@]}" --config off,redoahead,absent --json "$work/result.json"
-	[ "$status" -eq 0 ]
-	[[ $output == *"filling a new cluster"* ]]
-	[[ $output == *"off/redoahead"* ]]
-	python3 - "$work/result.json" <<-'EOF'
-	import json, sys
-
-	result = json.load(open(sys.argv[1]))
-	assert [run['config'] for run in result['runs']] == ['off', 'redoahead', 'absent']
-	assert [run['connected'] for run in result['runs']] == [False, True, False]
-	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'huge_pages_bytes', 'device', 'filesystem', 'commit',
-	             'date', 'postgresql', 'settings', 'cache', 'medians', 'ratios'):
-	    assert name in result, name
-	EOF
-	run "${bench[@]}" --config off
-	[ "$status" -eq 0 ]
-	[[ $output != *"filling"* ]]
-	# Nothing stays but the cluster.
-	[ ! -e "$work/work" ]
+	run -1 "$bench" s2 --device /nowhere/at/all
+	[[ $output == *"/nowhere/at/all is neither a directory nor one of ssd, raid0"* ]]
+	run -1 "$bench" s4 --config nothing
+	[[ $output == *"--config nothing is unknown to s4; known are: pg13, stock, patched, redoahead"* ]]
+	run -1 "$bench" s2 --case 2009
+	[[ $output == *"--case 2009 is unknown to s2; known are: 2008/off"* ]]
+	run -1 "$bench" fpi --size small --rounds 1 --case brin --config lz5
+	[[ $output == *"there is no method lz5"* ]]
 }
 
 # Lost otherwise: what a fault costs would be measured on runs without a fault.
-@test "a daemon that is to be killed or stopped in a benchmark is" {
-	export REDOAHEAD_BENCH_DIR=$work
-	run "$scripts/bench-prefetch" --scale-factor small --rounds 1 --workload pgbench-off \
-		--config default,killed,stopped --json "$work/result.json"
-	echo "$output"
-	[ "$status" -eq 0 ]
-	python3 - "$work/result.json" <<-'EOF'
-	import json, sys
+@test "prefetch: the second run reuses the cluster of the first; daemons are killed and stopped" {
+	measure prefetch --case pgbench-off --config redoahead,absent
+	grep -q "filling a new cluster" "$log"
+	measure prefetch --case pgbench-off --config redoahead,absent,default,killed,stopped --resume
+	no_filling=$(grep -c "filling a new cluster" "$log" || true)
+	[ "$no_filling" -eq 0 ]
+	grep -q "prefetch.jsonl has 2 runs already" "$log"
+	look_at prefetch <<-'EOS'
+	assert sorted(run['config'] for run in runs) == ['absent', 'default', 'killed', 'redoahead', 'stopped']
+	by = {run['config']: run for run in runs}
+	assert [name for name in by if by[name]['connected']] == ['redoahead', 'killed', 'stopped'], by
+	assert 'accidents' not in by['default'] and by['killed']['daemon'] is None
+	assert by['killed']['accidents'][0]['signal'] == 'SIGKILL', by['killed']
+	assert by['stopped']['accidents'][0]['signal'] == 'SIGSTOP', by['stopped']
+	assert by['stopped']['daemon']['blocks_read'] > 0, by['stopped']
+	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'huge_pages_bytes', 'device',
+	             'filesystem', 'commit', 'date', 'postgresql', 'programs', 'cases'):
+	    assert name in header, name
+	assert header['cases']['pgbench-off']['settings']['default']['fsync'] == 'off', header
+	EOS
+	grep -F '| default / killed ' "$results/prefetch.md"
+	run -0 "$bench" report "$results/prefetch.jsonl"
+	[[ $output == *"| default / redoahead "* ]]
+	run -0 "$bench" compare "$results/prefetch.jsonl" "$results/prefetch.jsonl"
+	[[ $output == *"pgbench-off redoahead: redo s"*"1.000"* ]]
+	run -1 "$bench" compare "$results/prefetch.jsonl" "$results/prefetch.md"
+	[[ $output == *"is no result of a benchmark"* ]]
+	nothing_left
+}
 
-	result = json.load(open(sys.argv[1]))
-	default, killed, stopped = result['runs']
-	assert 'accidents' not in default, default
-	assert killed['connected'] and killed['daemon'] is None, killed
-	assert killed['accidents'][0]['signal'] == 'SIGKILL', killed
-	assert stopped['connected'] and stopped['daemon']['blocks_read'] > 0, stopped
-	assert stopped['accidents'][0]['signal'] == 'SIGSTOP', stopped
-	assert 'default/killed' in result['ratios']['pgbench-off'], result['ratios']
-	EOF
+@test "trace: recoveries with and without redoahead trace" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to trace"
+	measure trace --case pgbench-off
+	look_at trace <<-'EOS'
+	assert sorted(run['config'] for run in runs) == ['redoahead', 'traced'], runs
+	assert medians['pgbench-off']['traced']['trace_coverage'] > 0.5, medians
+	assert 'trace_coverage' not in medians['pgbench-off']['redoahead'], medians
+	EOS
+}
+
+@test "s1 measures transactions, WAL and replay, and goes on where it was interrupted" {
+	measure s1 --case load --config on,lz4:transform
+	measure s1 --config on,lz4:transform,off,stock,patched,patched/lz4:transform --resume
+	grep -q 's1.jsonl has 2 runs already' "$log"
+	look_at s1 <<-'EOS'
+	rows = medians['load']
+	assert set(rows) == {'on', 'lz4:transform', 'off'}, rows
+	size = {name: row['wal_bytes_per_transaction'] for name, row in rows.items()}
+	assert size['off'] < size['lz4:transform'] < size['on'], size
+	for row in rows.values():
+	    assert row['tps'] > 0 and row['replay_seconds'] > 0 and row['cpu_us_per_transaction'] > 0
+	assert len(of('slices')) == 18 and len(of('load')) == 3, len(runs)
+	assert report.ratio(runs, 'slices', 'patched/lz4:transform', 'stock', 'wal_bytes_per_transaction')[0] < 0.9
+	EOS
+	nothing_left
+}
+
+# Lost otherwise: tables with the numbers of another method, or of no image at all.
+@test "s3 measures time, WAL and replay of each method" {
+	measure s3 --config stock/off,stock/lz4,patched/lz4:transform,patched/zstd:1+transform
+	look_at s3 <<-'EOS'
+	assert len(runs) == 12 and header['cases']['indexes']['rows'] == 99999
+	for case in 'sequential', 'shuffled':
+	    table = medians[case]
+	    sizes = [table[name]['wal_bytes'] for name in (
+	        'stock/off', 'stock/lz4', 'patched/lz4:transform', 'patched/zstd:1+transform')]
+	    assert sizes == sorted(sizes, reverse=True) and sizes[2] < sizes[1] / 2, sizes
+	    images = [row['images'] for row in table.values()]     # with a few of catalogs
+	    assert 270 < min(images) and max(images) < 310, images
+	    assert all(row['ms'] > 0 and row['cpu_ms'] > 0 for row in table.values())
+	assert all(row['replay_cpu_ms'] > 0 for row in medians['replay'].values())
+	EOS
+	nothing_left
+}
+
+# Lost otherwise: ratios of recoveries of different WAL, or of VACUUMs of
+# different tables.
+@test "s4 measures recovery and VACUUM of each server" {
+	measure s4
+	look_at s4 <<-'EOS'
+	redo, vacuum = of('redo'), of('vacuum')
+	assert sorted(run['config'] for run in redo) == ['patched', 'pg13', 'redoahead', 'stock'], redo
+	assert sorted(run['config'] for run in vacuum) == sorted(['patched', 'pg13', 'stock'] * 5)
+	for run in redo:
+	    assert run['connected'] == (run['config'] == 'redoahead'), run
+	    assert run['cache'].startswith('warm') and run['blocks_read'] > 300, run
+	    assert run['startup_cpu_seconds'] > 0 and run['replay_tx_per_minute'] > 0, run
+	assert len({run['redo_done_lsn'] for run in redo}) == 1, redo
+	for name in 'pages', 'tuples_removed', 'wal_bytes':
+	    assert len({run[name] for run in vacuum}) == 1 and vacuum[0][name] > 300, vacuum
+	assert all(run['buffers_read'] <= 16 and run['vacuum_cpu_seconds'] > 0 for run in vacuum)
+	assert header['cases']['redo']['image']['primary']['transactions'] == 60000, header
+	assert set(header['programs']) == {'stock', 'patched', 'pg13-compactify', 'redoahead', 'extension'}
+	EOS
+	grep -F '| *PostgreSQL 13 (2020)* ' "$results/s4.md"
+	nothing_left
+}
+
+@test "s5 measures pgbench and VACUUM with and without clearing" {
+	measure s5 --case pgbench,vacuum
+	look_at s5 <<-'EOS'
+	load, vacuum = of('pgbench'), of('vacuum')
+	assert sorted(run['config'] for run in load) == ['off'] * 8 + ['on'] * 8, load
+	assert sorted(run['config'] for run in vacuum) == ['off'] * 5 + ['on'] * 5, vacuum
+	for name in 'pages', 'tuples_removed':
+	    assert len({run[name] for run in vacuum}) == 1 and vacuum[0][name] > 300, vacuum
+	# Four sessions use no more than four CPUs, and wait for nothing that takes long.
+	assert all(0 < run['tps'] / 4 < run['transactions_per_cpu_second'] < run['tps'] * 20
+	           for run in load), load
+	EOS
+	nothing_left
+}
+
+# Lost otherwise: a table for the disk that says nothing, or file systems that
+# stay mounted.
+@test "s5 on btrfs: fewer bytes with clearing, and nothing stays, also when interrupted" {
+	need_btrfs
+	interrupted_when "grep -qF '$work/s5/loop' /proc/self/mountinfo" s5 --size small --rounds 1 \
+		--case zstd --output "$results"
+	measure s5 --case zstd
+	nothing_left
+	look_at s5 <<-'EOS'
+	off, on = (medians['zstd'][name] for name in ('off', 'on'))
+	assert off['table_bytes'] == on['table_bytes'] > 10e6, (off, on)
+	assert off['live_bytes'] == on['live_bytes'] < off['table_bytes'] / 4, (off, on)
+	# Not a matter of speed: what is dead is half of what can be compressed.
+	assert on['disk_bytes'] < off['disk_bytes'] / 2, (off, on)
+	EOS
+}
+
+# Every method gives every page back: the program itself compares them first.
+@test "fpi: all methods on pages of some kinds" {
+	measure fpi --case btree_int,heap_wide,gin
+	look_at fpi <<-'EOS'
+	methods = {run['config'] for run in runs}
+	assert {'pglz', 'lz4', 'lz4:transform', 'zstd:3', 'zstd:3,fresh', 'zstd:1,transform',
+	        'zlib:6'} <= methods, methods
+	assert len(runs) == 3 * len(methods) and 'libzstd' in header['libraries'], header
+	size = {name: row['bytes'] for name, row in medians['btree_int'].items()}
+	assert size['lz4:transform'] < size['lz4'] / 10 and size['zstd:3'] == size['zstd:3,fresh'], size
+	EOS
+	grep -F 'ratio of means (worst kind)' "$results/fpi.md"
+}
+
+# Lost otherwise: one of the servers did not use zstd, or not what is to be timed.
+@test "fpi-servers: servers compress and redo the same images, and each call is timed" {
+	measure fpi-servers
+	look_at fpi-servers <<-'EOS'
+	names = ['stock/zstd', 'patched/zstd', 'patched/zstd:1']
+	for load in ('index', 'pgbench', 'copy', 'redo'):
+	    stock, same, level_1 = (medians[load][name] for name in names)
+	    assert stock['images'] >= 50, (load, stock)
+	    assert min(row['ns'] for row in (stock, same, level_1)) > 0, load
+	    for name in ('images', 'bytes'):
+	        assert 0.9 < stock[name] / same[name] < 1.1, (load, name, stock, same)
+	# There are fewer bytes at level 1, by more than two runs with the same level differ.
+	built = medians['index']
+	assert built['patched/zstd:1']['bytes'] < 0.998 * built['patched/zstd']['bytes'], built
+	EOS
+}
+
+@test "compactify: time of all shapes, and instructions, the same each time" {
+	command -v valgrind >/dev/null || skip "valgrind is missing; install valgrind"
+	# Pages of which one tuple has been removed.
+	python3 - "$BATS_TEST_TMPDIR/pages" <<-'EOS'
+	import struct, sys
+	items = [(8192 - 32 * (i + 1)) | 1 << 15 | 28 << 17 for i in range(200)]
+	items[100] = 0
+	page = struct.pack('<8xHHHHHHI', 0, 0, 824, 1792, 8192, 8196, 0) + struct.pack('<200I', *items)
+	open(sys.argv[1], 'wb').write((page + bytes(8192 - len(page))) * 8)
+	EOS
+	measure compactify --pages "$BATS_TEST_TMPDIR/pages"
+	look_at compactify >"$BATS_TEST_TMPDIR/first" <<-'EOS'
+	rows = medians['redo_pages']
+	best = 'sse2' if 'sse2' in rows else 'neon'
+	assert rows[best]['ns'] > 0 and rows[best]['instructions'] * 2 < rows['stock']['instructions'], rows
+	assert header['cases']['time']['redo_pages']['from'].endswith('/pages'), header
+	print(sorted((run['case'], run['config'], run['instructions']) for run in runs if 'instructions' in run))
+	EOS
+	grep -F 'times as fast as stock' "$results/compactify.md"
+	measure compactify --pages "$BATS_TEST_TMPDIR/pages" --case instructions
+	look_at compactify <<-'EOS' | diff "$BATS_TEST_TMPDIR/first" -
+	print(sorted((run['case'], run['config'], run['instructions']) for run in runs))
+	EOS
+}
+
+# Lost otherwise: everything that the benchmark is for.
+@test "recoveries on an array: results, report and plots, and nothing stays" {
+	need_disks
+	/usr/bin/python3 -c 'import matplotlib' 2>/dev/null || skip "matplotlib is not installed"
+	measure s2 --device raid0 --case spindles/off --config off,default,redoahead --plots
+	grep -E '(min|s) left' "$log"
+	nothing_left
+	look_at s2 <<-'EOS'
+	assert header['device_name'] == 'raid0' and 'loop' in header['device'], header['device']
+	assert [run['config'] for run in runs] == ['off', 'default', 'redoahead']
+	for run in runs:
+	    for name in ('redo_seconds', 'ready_seconds', 'device_read_bytes', 'replay_tx_per_minute',
+	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'cache'):
+	        assert run[name] is not None, name
+	    assert run['blocks_read'] > 800, run        # all of the load is in the WAL
+	    assert len(run['disk_mean_in_flight']) == 8 and all(run['disk_reads']), run
+	    model = run['disk_model']
+	    assert model['disks'] == 8 and model['phase'] == 'run' and len(model['disk']) == 8, model
+	assert header['model_healthy'] in (True, False)
+	assert runs[2]['connected'] and runs[2]['daemon_cpu_seconds'] is not None
+	for name in 'bars', 'redo', 'device', 'daemon':
+	    path = f'{where}/s2-spindles-off-{name}'
+	    assert open(f'{path}.png', 'rb').read(8) == b'\x89PNG\r\n\x1a\n', name
+	    assert open(f'{path}.svg').read().rstrip().endswith('</svg>'), name
+	text = open(f'{where}/s2.md').read()
+	assert 's2-spindles-off-bars.svg' in text and '| off / redoahead ' in text, text
+	EOS
+}
+
+# Lost otherwise: an hour of measuring, or a machine full of leftovers.
+@test "an interrupted run leaves nothing, and is resumed" {
+	need_disks
+	options=(--device raid0 --case spindles/off --config default,off --rounds 1 --output "$results")
+	# in the middle of the second recovery
+	interrupted_when "grep -q 'spindles/off off 1: redo' '$log'" s2 --size small "${options[@]}"
+	look_at s2 <<<'assert [run["config"] for run in runs] == ["default"], runs'
+	[ ! -e "$results/s2.md" ]
+	run -1 "$bench" s2 "${options[@]}" --resume --size 0.05
+	[[ $output == *"cannot resume"*"its size was small"* ]]
+	run -0 "$bench" s2 "${options[@]}" --resume --size small
+	look_at s2 <<<'assert [run["config"] for run in runs] == ["default", "off"], runs'
+	nothing_left
+}
+
+# Lost otherwise: a case with little memory would measure one with much.
+@test "server and daemon live in a memory cgroup, which goes with them" {
+	need_memory_cgroup
+	measure s2 --case 2008/off --config redoahead
+	look_at s2 <<-'EOS'
+	run, = runs
+	memory = run['memory']
+	assert memory['limit_bytes'] == 128 << 20, memory
+	# shared_buffers and what was read into the page cache
+	assert memory['peak_bytes'] is None or 30 << 20 < memory['peak_bytes'] <= 128 << 20, memory
+	assert run['connected'] and run['coverage'] > 0, run
+	EOS
+	nothing_left
 }

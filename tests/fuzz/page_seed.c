@@ -3,7 +3,7 @@
  *		Writes an input of fuzz_page_decode.c: the stream of the first page of a
  *		file that can be transformed.
  *
- * scripts/bench-fpi leaves such files in its directory.  To be compiled by
+ * scripts/bench fpi leaves such files in its directory.  To be compiled by
  * scripts/fpi/build.
  *
  * usage: page_seed PAGES-FILE >tests/fuzz/corpus/fuzz_page_decode/NAME

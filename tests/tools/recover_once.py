@@ -14,7 +14,7 @@ a run with the daemon
 
 usage: recover_once.py WORK DEVICE CONFIG NAME
 
-DEVICE and CONFIG are names that scripts/bench-recovery knows.
+DEVICE and CONFIG are names that scripts/bench knows.
 """
 import json
 import os

@@ -109,7 +109,7 @@ assert_between(double value, double least, double most)
 		fail_msg("%.1f is not between %.1f and %.1f", value, least, most);
 }
 
-/* The targets that the model as a whole is judged by, see scripts/disklab-validate. */
+/* The targets that the model as a whole is judged by, see scripts/bench disks. */
 static void
 test_spindle_random_reads(void **state)
 {

@@ -12,15 +12,18 @@ Rooms, each knowing only those above it:
     config    which server recovers, with which settings, with or without daemon
     recovery  one timed recovery: what was measured
     trace     what happened in the course of a recovery
-    report    medians, ratios, tables, JSON
     compare   do two clusters hold the same data?
     loop      a file system on a device that nobody else uses
     syscalls  what a server's processes read and wrote, as system calls (strace)
     waits     what made redo's reads wait (scripts/bt/redo-waits.bt)
     evidence  one recovery with all that the kernel and the server tell of its reads
     validate  does `redoahead trace` agree with that?
-    suite     the runs of a long benchmark: order, time left, resuming
-    versus    two results side by side
-    plot      pictures of a result
-    s2        a published measurement: its cases, and s2_report its table
+    scenario  what a scenario declares: parts, measures, comparisons
+    results   JSON lines: a header, then a line for each run
+    runner    case by configuration by round: order, time left, resuming
+    recoveries  parts of scenarios that recover an image
+    report    medians, paired ratios, Markdown
+    plot      pictures of a result (matplotlib)
+    scenarios the scenarios, a small module each
+    command   the command line, scripts/bench
 """

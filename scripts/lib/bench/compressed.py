@@ -12,7 +12,7 @@ import shutil
 from . import host, loop, postgres
 
 FEATURES = '/sys/fs/btrfs/features'     # what the kernel's btrfs can do
-METHODS = ('zstd', 'lz4', 'lzo')        # of btrfs; no kernel has had lz4 so far
+METHODS = ('zstd', 'lzo')       # of btrfs: slow and fast
 PASSES = 12                     # updates of half of the rows each, in random order
 ROW_BYTES = 120                 # about, with header and line pointer
 SMALLEST = 256 << 20            # bytes of a file system

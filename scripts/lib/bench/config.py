@@ -13,6 +13,7 @@ class Config:
     daemon: bool = False        # is a redoahead daemon running?
     warm: bool = False          # are all files in the page cache before?
     accidents: tuple = ()       # (part of the WAL, signal to the daemon), in order
+    traced: str = None          # by `redoahead trace` (trace), or the kernel's events (pages)
 
 
 STOCK_DEFAULT = {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '16'}
@@ -29,6 +30,10 @@ CONFIGS = {config.name: config for config in (
            {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '1000',
             'wal_decode_buffer_size': '16MB'}),
     Config('redoahead', 'redoahead', 'patched', EXTENSION, daemon=True),
+    Config('traced', 'redoahead, and redoahead trace', 'patched', EXTENSION, daemon=True,
+           traced='trace'),
+    Config('pages', 'redoahead, and page cache events', 'patched', EXTENSION, daemon=True,
+           traced='pages'),
     Config('no-prefault', 'redoahead, prefault off', 'patched',
            {**EXTENSION, 'redoahead.prefault': '0'}, daemon=True),
     Config('absent', 'extension, no daemon', 'patched', EXTENSION),
@@ -42,21 +47,7 @@ CONFIGS = {config.name: config for config in (
     Config('off-warm', 'stock, off, cache warm', 'stock', {'recovery_prefetch': 'off'},
            warm=True),
     Config('default-warm', 'stock default, cache warm', 'stock', STOCK_DEFAULT, warm=True),
-    Config('patched-warm', 'patched, no extension, cache warm', 'patched', STOCK_DEFAULT,
-           warm=True),
-    Config('redoahead-warm', 'redoahead, cache warm', 'patched', EXTENSION, daemon=True,
-           warm=True),
 )}
 
 # What counts as stock at its best is the one of these with the least median.
 STOCK_COLD = ('off', 'default', 'try-200', 'try-1000')
-
-# What each workload is run with unless told otherwise.
-USUAL = {
-    'pgbench-off': STOCK_COLD + ('redoahead', 'off-warm', 'default-warm',
-                                 'patched', 'unset', 'absent', 'killed', 'stopped'),
-    'pgbench-fpw': STOCK_COLD + ('redoahead',),
-    'insert-index': STOCK_COLD + ('redoahead',),
-    'cached': ('off', 'default', 'redoahead'),
-    's4': ('default-warm', 'patched-warm', 'redoahead-warm'),
-}

@@ -2,7 +2,7 @@
 
     strace            each read, write and fadvise of each process of the server
     page cache        the kernel's events, in a trace of their own (pagecache)
-    cachestat         the files' pages in the page cache, before and after
+    mincore           the files' pages in the page cache, before and after
     /proc/PID/io      what the startup process and the daemon read, and made devices read
     /sys/block/*/stat what the device was asked for
     redo-waits.bt     whether a read slept, and for what (waits)
@@ -11,52 +11,19 @@
 
 What is timed means nothing here.  `redoahead trace` may run beside it.
 """
-import ctypes
+import contextlib
 import os
 import re
 import signal
 import subprocess
-import threading
 import time
-
-import uncovered_reads
 
 from . import host, pagecache, postgres, recovery, syscalls, waits
 
 PAGE = os.sysconf('SC_PAGE_SIZE')
-CACHESTAT = 451                 # number of the system call, on all machines
 GROUP = 2026                    # a group id that nobody has
 SEGMENT = re.compile(r'\.\d+$')
 LOOK = 0.02                     # seconds between two looks at /proc/PID/io
-
-
-class CachestatRange(ctypes.Structure):
-    _fields_ = [('offset', ctypes.c_uint64), ('length', ctypes.c_uint64)]
-
-
-class Cachestat(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in (
-        'cached', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
-
-
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-def has_cachestat():
-    LIBC.syscall(CACHESTAT, -1, None, None, 0)
-    return ctypes.get_errno() != 38     # ENOSYS
-
-
-def cached(path):
-    """Pages of a file in the page cache."""
-    if not has_cachestat():
-        return host.cached_pages(path)
-    result = Cachestat()
-    with open(path, 'rb', buffering=0) as file:
-        if LIBC.syscall(CACHESTAT, file.fileno(), ctypes.byref(CachestatRange(0, 0)),
-                        ctypes.byref(result), 0) != 0:
-            raise host.HostError(f'cachestat of {path}: {os.strerror(ctypes.get_errno())}')
-    return result.cached
 
 
 def cached_data_pages(directory):
@@ -64,35 +31,23 @@ def cached_data_pages(directory):
     found = {}
     for path in host.files_below(directory):
         name = os.path.relpath(path, directory)
-        if uncovered_reads.kind_of(name):
-            found[name] = cached(path)
+        if syscalls.kind_of(name):
+            found[name] = host.cached_pages(path)
     return found
 
 
-class Accounts(threading.Thread):
-    """The last that /proc/PID/io told of processes, as long as the `with` block lasts."""
+class Accounts(host.Sampler):
+    """The last that /proc/PID/io reported of processes, as long as the `with` block lasts."""
 
     def __init__(self):
-        super().__init__(daemon=True)
+        super().__init__(LOOK)
         self.pids = []          # to look at
         self.last = {}          # pid -> bytes that it made devices read
-        self.over = threading.Event()
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *exception):
-        self.over.set()
-        self.join()
-
-    def run(self):
-        while not self.over.wait(LOOK):
-            for pid in list(self.pids):
-                try:
-                    self.last[pid] = host.process_device_bytes(pid) or self.last.get(pid, 0)
-                except OSError:     # it is going
-                    pass
+    def sample(self):
+        for pid in list(self.pids):
+            with contextlib.suppress(OSError):      # it is going
+                self.last[pid] = host.process_device_bytes(pid) or self.last.get(pid, 0)
 
 
 class StracedServer(postgres.Server):
@@ -119,7 +74,7 @@ def second_largest(directory):
     """The segments of the second largest relation, as paths."""
     segments = {}
     for path in host.files_below(os.path.join(directory, 'base')):
-        if uncovered_reads.kind_of(os.path.relpath(path, directory)) == 'main':
+        if syscalls.kind_of(os.path.relpath(path, directory)) == 'main':
             segments.setdefault(stem(path), []).append(path)
     return sorted(segments.values(), key=lambda paths: sum(map(os.path.getsize, paths)))[-2]
 
@@ -139,28 +94,16 @@ def leave_out(paths):
         os.chmod(path, 0o660)
 
 
-class Evictor(threading.Thread):
+class Evictor(host.Sampler):
     """Evicts files from the page cache, over and over, as long as the `with` block lasts."""
 
     def __init__(self, paths):
-        super().__init__(daemon=True)
+        super().__init__(LOOK)
         self.paths = paths
-        self.over = threading.Event()
 
-    def __enter__(self):
-        self.start()
-
-    def __exit__(self, *exception):
-        self.over.set()
-        self.join()
-
-    def run(self):
-        files = [os.open(path, os.O_RDONLY) for path in self.paths]
-        while not self.over.wait(LOOK):
-            for file in files:
-                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        for file in files:
-            os.close(file)
+    def sample(self):
+        for path in self.paths:
+            host.evict_file(path)
 
 
 def wait_for_redo(server, accounts):
@@ -184,7 +127,7 @@ def fetch_small(directory):
     """Bring into memory what the postmaster reads before there is a startup process."""
     for path in host.files_below(directory):
         name = os.path.relpath(path, directory)
-        if not uncovered_reads.kind_of(name) and not name.startswith('pg_wal/'):
+        if not syscalls.kind_of(name) and not name.startswith('pg_wal/'):
             host.fetch(path)
 
 
@@ -253,7 +196,7 @@ def collect(image, case, builds, program, place, directory, beside):
     if not config.daemon:
         run(None)
     else:
-        conditions = recovery.Conditions(blocks=blocks, options=('--feedback', 'on'))
+        conditions = recovery.Conditions(blocks=blocks)
         with recovery.Daemon(program, directory, os.path.join(place, 'stats.json'),
                              os.path.join(place, 'daemon.log'), conditions) as daemon:
             run(daemon)

@@ -21,6 +21,27 @@ class HostError(Exception):
     """The machine cannot do what was asked; the message says what to do."""
 
 
+class Sampler(threading.Thread):
+    """Calls sample() every so many seconds, as long as the `with` block lasts."""
+
+    def __init__(self, interval):
+        super().__init__(daemon=True)
+        self.interval = interval
+        self.over = threading.Event()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.over.set()
+        self.join()
+
+    def run(self):
+        while not self.over.wait(self.interval):
+            self.sample()
+
+
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
@@ -287,14 +308,25 @@ def chill(directory):
         return 'cold (drop_caches)'
     except OSError:
         pass
-    for path in files_below(directory):
-        with open(path, 'rb', buffering=0) as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    evict(directory)
     left = sum(cached_pages(path) for path in files_below(directory)) * os.sysconf('SC_PAGE_SIZE')
     if left > 8 * MB:
         raise HostError(f'{left // MB} MB of {directory} stay in the page cache after '
                         'POSIX_FADV_DONTNEED; run as root, who can drop caches')
     return 'cold (POSIX_FADV_DONTNEED on each file)'
+
+
+def evict_file(path):
+    """Evict a file's clean pages from the page cache."""
+    with open(path, 'rb', buffering=0) as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def evict(directory):
+    """Evict a directory's files, and nothing else."""
+    os.sync()
+    for path in files_below(directory):
+        evict_file(path)
 
 
 def residency(path):

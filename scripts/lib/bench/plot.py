@@ -1,155 +1,118 @@
-"""Plots of a recovery benchmark, drawn by gnuplot as PNG and SVG.
+"""Plots of a result by matplotlib, as SVG and PNG.  Nobody else imports matplotlib.
 
-    CASE-bars           seconds by configuration, such as full_page_writes off and on
-    CASE-IMAGES-redo    redo's progress over time, a line for each configuration
-    CASE-IMAGES-device  reads in flight, and reads per second, over time
-    CASE-IMAGES-daemon  what the daemon did over time: its limits, and what they let it do
+    SCENARIO-CASE-bars      the first measure by configuration
+    SCENARIO-CASE-redo      redo's progress over time, a line for each configuration
+    SCENARIO-CASE-device    reads in flight, and reads per second, over time
+    SCENARIO-CASE-daemon    what the daemon did over time: its limits, and what they let it do
 
-For what goes over time, the run nearest to the median of each configuration is
-shown.  Seconds are on a logarithmic scale where the slowest configuration
-takes many times as long as the fastest.
+For what goes over time, the run nearest to the median of each configuration is shown.
 """
 import os
-import shutil
-import subprocess
 
-from . import host, trace
+from . import host, report, trace
 
-SIZE = (960, 600)               # pixels
-COLORS = ('#777777', '#4477aa', '#66ccee', '#228833', '#cc3311')
-BACKGROUND = '#ffffff'
-
-# Columns of the daemon's timeline, and what they are called; limits are dashed.
-DAEMON_LINES = (
-    ('queued', 'not submitted yet', ''),
-    ('ahead', 'ahead of redo', ''),
-    ('readahead_limit', 'most ahead of redo', 'dt 2'),
-    ('in_flight', 'in flight', ''),
-    ('io_depth', 'most in flight', 'dt 2'),
-)
+# Columns of the daemon's timeline, what they are called, and how they are drawn.
+DAEMON_LINES = (('queued', 'not submitted yet', '-'), ('ahead', 'ahead of redo', '-'),
+                ('readahead_limit', 'most ahead of redo', '--'), ('in_flight', 'in flight', '-'),
+                ('io_depth', 'most in flight', '--'))
 
 
 def require():
-    if shutil.which('gnuplot') is None:
-        raise host.HostError('gnuplot is missing, which plots need; run scripts/bootstrap, '
-                             'or use --json instead of --output')
+    """matplotlib.pyplot, without a display."""
+    try:
+        import matplotlib
+        matplotlib.use('Agg')
+        from matplotlib import pyplot
+    except ImportError:
+        raise host.HostError('matplotlib is missing, which plots need; run scripts/bootstrap, '
+                             'or leave out --plots') from None
+    return pyplot
 
 
-def draw(path, commands):
-    """Run gnuplot commands once for each format; returns the files' names."""
-    width, height = SIZE
-    for suffix, terminal in (('png', f'pngcairo size {width},{height} background "{BACKGROUND}"'),
-                             ('svg', f'svg size {width},{height} background "{BACKGROUND}"')):
-        script = f'set terminal {terminal} noenhanced\nset output "{path}.{suffix}"\n{commands}\n'
-        done = subprocess.run(['gnuplot', '-'], input=script, text=True, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode != 0 or not os.path.exists(f'{path}.{suffix}'):
-            raise host.HostError(f'gnuplot failed for {path}.{suffix}: {done.stdout.strip()}')
-    return [f'{os.path.basename(path)}.{suffix}' for suffix in ('png', 'svg')]
+def save(figure, path):
+    """Write a figure in both formats; returns the name of the one for Markdown."""
+    figure.tight_layout()
+    for suffix in ('svg', 'png'):
+        figure.savefig(f'{path}.{suffix}')
+    require().close(figure)
+    return f'{os.path.basename(path)}.svg'
 
 
-def block(name, rows):
-    """A table inside a gnuplot script."""
-    lines = '\n'.join(' '.join(str(value) for value in row) for row in rows)
-    return f'${name} << EOD\n{lines}\nEOD\n'
+def bars(path, title, measure, rows):
+    figure, axes = require().subplots(figsize=(9, 5))
+    shown = {name: row[measure.key] * measure.factor for name, row in rows.items()
+             if measure.key in row}
+    axes.bar_label(axes.bar(list(shown), list(shown.values()), width=0.7), fmt='%.3g')
+    axes.set(title=title, ylabel=measure.heading)
+    axes.tick_params(axis='x', rotation=20 if len(shown) > 6 else 0)
+    return save(figure, path)
 
 
-# For the lowest panel: what the time axis is, and what the lines are.
-LEGEND = "set xlabel 'seconds since redo began'\nset key outside bottom center horizontal\n"
+def over_time(path, title, tables, panels):
+    """Panels one above the other: tables is {label: rows}, a panel (column, its name)."""
+    tables = {label: rows for label, rows in tables.items() if len(rows) > 1}
+    if not tables:
+        return None
+    figure, all_axes = require().subplots(len(panels), sharex=True, squeeze=False,
+                                          figsize=(9, 2.5 + 2.5 * len(panels)))
+    ends = [float(rows[-1]['seconds']) for rows in tables.values()]
+    for axes, (column, name) in zip(all_axes[:, 0], panels):
+        for label, rows in tables.items():
+            axes.plot([float(row['seconds']) for row in rows],
+                      [float(row[column]) for row in rows], label=label)
+        axes.set(ylabel=name)
+        axes.grid(True)
+        if max(ends) > 4 * min(ends):
+            axes.set_xscale('log')
+            axes.set_xlim(left=max(0.1, min(ends) / 50))
+    axes.set(xlabel='seconds since redo began')
+    axes.legend()
+    figure.suptitle(title)
+    return save(figure, path)
 
 
-def quoted(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
-def bars(path, title, groups, axis='recovery, seconds'):
-    """Bars with their values: groups is {group: {label: value}}."""
-    labels = list(dict.fromkeys(label for values in groups.values() for label in values))
-    width = 0.8 / len(groups)
-    script, parts = '', []
-    for number, (group, values) in enumerate(groups.items()):
-        shift = (number - (len(groups) - 1) / 2) * width
-        script += block(f'bars{number}', [(labels.index(label) + shift, f'{value:.2f}')
-                                          for label, value in values.items()])
-        parts += [f'$bars{number} using 1:2:({width * 0.92}) with boxes '
-                  f'lc rgb "{COLORS[1 + 3 * number]}" title {quoted(group)}',
-                  f'$bars{number} using 1:2:(sprintf("%.3g", $2)) with labels offset 0,0.7 notitle']
-    ticks = ', '.join(f'{quoted(label)} {at}' for at, label in enumerate(labels))
-    return draw(path, script + f'''set title {quoted(title)}
-set ylabel {quoted(axis)}
-set yrange [0:*]
-set offsets 0, 0, graph 0.08, 0
-set style fill solid
-set xrange [-0.6:{len(labels) - 0.4}]
-set xtics ({ticks}) scale 0
-set key top right
-set grid ytics
-plot {", ".join(parts)}''')
-
-
-def spread(series):
-    """Commands for the time axis, for all series of [(seconds, ...)] together."""
-    ends = [rows[-1][0] for rows in series if rows]
-    if ends and max(ends) > 4 * min(ends):
-        first = max(0.1, min(ends) / 50)
-        return f'set logscale x\nset xrange [{first:.2f}:{max(ends) * 1.1:.2f}]\n'
-    return f'set xrange [0:{max(ends, default=1) * 1.02:.2f}]\n'
-
-
-def rows_of(table, *columns):
-    return [tuple(float(row[column]) for column in columns) for row in table]
-
-
-def over_time(path, title, series, panels):
-    """Panels over one another, on the same time axis: (column, its name, range)."""
-    series = {label: rows for label, rows in series.items() if len(rows) > 1}
-    if not series:
-        return []
-    script = ''.join(block(f'rows{number}', rows) for number, rows in enumerate(series.values()))
-    script += spread(list(series.values()))
-    script += 'set grid\nset lmargin 10\n'
-    script += f'set multiplot layout {len(panels)},1 title {quoted(title)}\n'
-    for number, (column, name, limits) in enumerate(panels):
-        if number < len(panels) - 1:
-            script += 'unset key\n'
-        else:
-            script += LEGEND
-        script += f'set ylabel {quoted(name)}\nset yrange [{limits}]\nplot ' + ', '.join(
-            f'$rows{each} using 1:{column} with lines lw 2 lc rgb "{COLORS[each % len(COLORS)]}" '
-            f'title {quoted(label)}' for each, label in enumerate(series)) + '\n'
-    return draw(path, script + 'unset multiplot')
-
-
-def redo(path, title, stems):
-    """Progress of redo: stems is {label: where trace.Watch wrote its tables}."""
-    series = {label: rows_of(trace.read_table(f'{stem}.progress.tsv'), 'seconds', 'percent')
-              for label, stem in stems.items()}
-    return over_time(path, title, series, [(2, 'replayed, % of the WAL', '0:105')])
-
-
-def device(path, title, stems):
-    """Reads in flight and per second."""
-    series = {label: rows_of(trace.read_table(f'{stem}.devices.tsv'), 'seconds', 'in_flight',
-                             'reads_per_second') for label, stem in stems.items()}
-    return over_time(path, title, series, [
-        (2, 'reads in flight', '0:*'), (3, 'reads per second', '0:*')])
-
-
-def daemon(path, title, stem):
+def daemon(path, title, rows):
     """The daemon's limits and what it had under way."""
-    table = trace.read_table(f'{stem}.daemon.tsv')
-    if len(table) < 2:
-        return []
-    # A logarithmic scale has no place for 0.
-    series = rows_of(table, 'seconds', *(column for column, _, _ in DAEMON_LINES))
-    series = [(row[0], *(max(0.5, value) for value in row[1:])) for row in series]
-    plots = ', '.join(f'$daemon using 1:{at + 2} with lines lw 2 lc rgb "{color}" {dashes} '
-                      f'title {quoted(label)}'
-                      for at, ((_, label, dashes), color) in enumerate(zip(DAEMON_LINES, (
-                          COLORS[0], COLORS[1], COLORS[1], COLORS[4], COLORS[4]))))
-    return draw(path, block('daemon', series) + LEGEND + f'''set title {quoted(title)}
-set grid
-set logscale y
-set ylabel 'blocks (0 is shown as 0.5)'
-set xrange [0:{max(0.1, series[-1][0]):.2f}]
-plot {plots}''')
+    if len(rows) < 2:
+        return None
+    figure, axes = require().subplots(figsize=(9, 5))
+    seconds = [float(row['seconds']) for row in rows]
+    for column, label, style in DAEMON_LINES:
+        axes.plot(seconds, [float(row[column]) for row in rows], style, label=label)
+    axes.set_yscale('symlog')
+    axes.set(title=title, xlabel='seconds since redo began', ylabel='blocks')
+    axes.grid(True)
+    axes.legend()
+    return save(figure, path)
+
+
+def nearest(runs, case, name, median):
+    """The run of a configuration that is nearest to its median."""
+    return min((run for run in runs if (run['case'], run['config']) == (case, name)),
+               key=lambda run: abs(run['redo_seconds'] - median))
+
+
+def draw(scenario, result, directory):
+    """All plots of a result into a directory; returns names of files, for Markdown."""
+    found = []
+    for case, rows in report.medians(result.runs, scenario.measures).items():
+        path = os.path.join(directory, f'{scenario.name}-{case.replace("/", "-")}')
+        title = f'{scenario.name} {case} on {result.header["device_name"]}'
+        measure = next((each for each in scenario.measures
+                        if any(each.key in row for row in rows.values())), None)
+        if measure:
+            found.append(bars(f'{path}-bars', title, measure, rows))
+        stems = {name: trace.stem(os.path.join(directory, 'traces'),
+                                  nearest(result.runs, case, name, row['redo_seconds']))
+                 for name, row in rows.items() if 'redo_seconds' in row}
+        for kind, column, panels in (
+                ('redo', 'progress', [('percent', 'replayed, % of the WAL')]),
+                ('device', 'devices', [('in_flight', 'reads in flight'),
+                                       ('reads_per_second', 'reads per second')])):
+            found.append(over_time(f'{path}-{kind}', title, {
+                name: trace.read_table(f'{stem}.{column}.tsv')
+                for name, stem in stems.items()}, panels))
+        if 'redoahead' in stems:
+            found.append(daemon(f'{path}-daemon', f'{title}: the daemon',
+                                trace.read_table(f'{stems["redoahead"]}.daemon.tsv')))
+    return [each for each in found if each]

@@ -110,6 +110,29 @@ def run(arguments, **more):
     return done.stdout
 
 
+def compile_with(what, command, **more):
+    """Run a compiler, or a script that does, as this user."""
+    os.makedirs(os.path.join(ROOT, 'build'), exist_ok=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **more)
+    if done.returncode != 0:
+        raise PostgresError(f'cannot compile {what}; scripts/bootstrap installs what it needs:\n'
+                            f'{done.stdout}')
+
+
+def patched_source(build, file):
+    """The source that a patched server was built from, which must have a file."""
+    source = os.path.join(os.path.dirname(build.prefix), 'src')
+    if not os.path.exists(os.path.join(source, file)):
+        raise PostgresError(f'{source} is not the patched source of {build.prefix}; run '
+                            'scripts/build-postgresql patched')
+    return source
+
+
+def include_directory(build):
+    return run([build.program('pg_config'), '--includedir-server']).strip()
+
+
 # ---------- processes ----------
 
 class Process:
@@ -222,11 +245,15 @@ class Server(Process):
                                     f'{PATIENCE} s; see {self.log}')
             time.sleep(POLL)
 
+    def session(self, statements, database='postgres'):
+        """Run statements in one session; returns what psql prints, columns split by tabs."""
+        return run([self.build.program('psql'), '-X', '-At', '-F', '\t', '-v', 'ON_ERROR_STOP=1',
+                    '-h', self.socket_directory, '-d', database,
+                    *(word for each in statements for word in ('-c', each))])
+
     def sql(self, query, database='postgres'):
         """Run SQL; returns the rows as lists of strings."""
-        text = run([self.build.program('psql'), '-X', '-At', '-F', '\t', '-v', 'ON_ERROR_STOP=1',
-                    '-h', self.socket_directory, '-d', database, '-c', query])
-        return [line.split('\t') for line in text.splitlines()]
+        return [line.split('\t') for line in self.session([query], database).splitlines()]
 
 
 def control_data(build, directory):

@@ -30,7 +30,7 @@ RECOVERING = {
     'max_wal_size': '200GB',
     'checkpoint_timeout': '1d',
     'autovacuum': 'off',
-    'log_startup_progress_interval': '1s',
+    'log_startup_progress_interval': '100ms',
 }
 
 REDO_STARTS = re.compile(r'redo starts at ')
@@ -60,7 +60,6 @@ class Conditions:
     limit: object = None        # cgroup.MemoryLimit of server and daemon
     timeline: str = None        # file for the daemon's timeline
     blocks: str = None          # file for the daemon's trace of blocks
-    options: tuple = ()         # more options for the daemon
 
 
 class Daemon(postgres.Process):
@@ -70,7 +69,6 @@ class Daemon(postgres.Process):
         self.stats_path = stats
         more = ['--timeline', conditions.timeline] if conditions.timeline else []
         more += ['--block-log', conditions.blocks] if conditions.blocks else []
-        more += conditions.options
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot look.
         super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more], log,
@@ -103,6 +101,14 @@ class Daemon(postgres.Process):
                 return stats['recovery']
             time.sleep(postgres.POLL)
         raise RunRejected(f'{self.stats_path} does not tell of an ended recovery')
+
+
+def redo_times(server):
+    """What a server's log reports of redo: elapsed, user and system time, seconds."""
+    done = REDO_DONE.search(server.text())
+    if not done:
+        raise RunRejected(f'no "redo done" in {server.log}')
+    return float(done[4]), float(done[2]), float(done[3])
 
 
 def with_accidents(progress, image, accidents, daemon, met):

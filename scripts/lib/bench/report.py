@@ -1,126 +1,195 @@
-"""Medians, ratios, tables and JSON of raw runs.
+"""Medians, paired ratios and Markdown tables of a result.
 
-A result is what bench-prefetch and later benchmarks write with --json:
-facts of the machine, the settings of each configuration, every raw run, and
-medians and ratios of the runs of one workload, all in base units.
+A ratio is the median of the ratios of runs of the same round and take, with the least and
+the greatest: whatever the machine does from minute to minute, neighbours share it.  `best`
+stands for stock's fastest cold configuration.
 """
-import json
-import os
 import statistics
 
 from . import config as configs
+from . import host
+from .scenario import Measure
 
-# What is condensed to a median, with the heading and format of its column.
-COLUMNS = (
-    ('redo_seconds', 'redo s', '{:.2f}'),
-    ('startup_cpu_seconds', 'startup CPU', '{:.2f}'),
-    ('daemon_cpu_seconds', 'daemon CPU', '{:.2f}'),
-    ('blocks_read', 'blocks read', '{:.0f}'),
-    ('coverage', 'coverage', '{:.1%}'),
-)
+HEALTH = {True: 'the disk model was healthy in every run',
+          False: '**the disk model was NOT healthy in every run: do not trust this**'}
 
-# The same for what is said of the daemon below a table.
-COSTS = (
-    ('daemon_us_per_block', 'us of CPU time per block', '{:.1f}'),
-    ('emitted_per_block', 'references emitted per block read', '{:.2f}'),
-    ('daemon_peak_rss_bytes', 'bytes resident at most', '{:.0f}'),
-)
+# What two results should have in common, and what it is called.
+COMMON = (('scenario', 'scenario'), ('device_name', 'device'), ('size', 'size'),
+          ('kernel', 'kernel'), ('cpus', 'number of CPUs'), ('cpu_model', 'CPU'),
+          ('postgresql', 'PostgreSQL version'), ('cases', 'cases'))
 
 
-def medians(runs, more=()):
-    """{workload: {config: {measure: median}}} of raw runs; more names further measures."""
-    result = {}
-    for workload in dict.fromkeys(run['workload'] for run in runs):
-        result[workload] = {}
-        ours = [run for run in runs if run['workload'] == workload]
-        for config in dict.fromkeys(run['config'] for run in ours):
-            rows = [run for run in ours if run['config'] == config]
-            values = {name: [row[name] for row in rows if row.get(name) is not None]
-                      for name in (*(name for name, _, _ in COLUMNS + COSTS), *more)}
-            result[workload][config] = {name: statistics.median(found)
-                                        for name, found in values.items() if found}
-            result[workload][config]['runs'] = len(rows)
-    return result
+# ---------- figures ----------
 
-
-def medians_by(runs, group, measures):
-    """{value of group: {config: {measure: median}}} of raw runs."""
+def medians(runs, measures):
+    """{case: {configuration: {key: median, 'runs': how many}}}."""
     found = {}
     for run in runs:
-        row = found.setdefault(run[group], {}).setdefault(run['config'], {})
-        for name in measures:
-            if run.get(name) is not None:
-                row.setdefault(name, []).append(run[name])
-    return {value: {config: {name: statistics.median(values) for name, values in row.items()}
-                    for config, row in rows.items()} for value, rows in found.items()}
+        found.setdefault(run['case'], {}).setdefault(run['config'], []).append(run)
+    return {case: {name: {'runs': len(rows), **{
+        each.key: statistics.median(values) for each in measures
+        if (values := [row[each.key] for row in rows if row.get(each.key) is not None])}}
+        for name, rows in of_config.items()} for case, of_config in found.items()}
 
 
-def ratios(middle):
-    """{workload: {'a/b': redo time of a ÷ redo time of b}} of medians.
-
-    More than 1 means that b is faster.  `best` is stock's fastest cold
-    configuration of those that were run.
-    """
-    result = {}
-    for workload, of_config in middle.items():
-        seconds = {name: row['redo_seconds'] for name, row in of_config.items()}
-        cold = [seconds[name] for name in configs.STOCK_COLD if name in seconds]
-        if cold:
-            seconds['best'] = min(cold)
-        pairs = [(reference, candidate)
-                 for candidate in ('redoahead', 'killed', 'stopped', 'absent', 'unset', 'patched')
-                 for reference in ('best', *configs.STOCK_COLD)]
-        found = {f'{a}/{b}': round(seconds[a] / seconds[b], 3)
-                 for a, b in pairs if a in seconds and b in seconds and seconds[b] > 0}
-        for warm in ('off', 'default'):
-            if 'redoahead' in seconds and seconds.get(f'{warm}-warm'):
-                found[f'redoahead_cold/{warm}_warm'] = round(
-                    seconds['redoahead'] / seconds[f'{warm}-warm'], 3)
-            for name in ('patched-warm', 'redoahead-warm'):
-                if seconds.get(name) and seconds.get(f'{warm}-warm'):
-                    found[f'{warm}-warm/{name}'] = round(seconds[f'{warm}-warm'] / seconds[name], 3)
-        result[workload] = found
-    return result
+def best(rows, key='redo_seconds'):
+    """Name of stock's fastest cold configuration in {configuration: medians}, or None."""
+    cold = [name for name in configs.STOCK_COLD if key in rows.get(name, ())]
+    return min(cold, key=lambda name: rows[name][key], default=None)
 
 
-def cell(row, name, form):
-    return form.format(row[name]) if row.get(name) is not None else '-'
+def ratio(runs, case, first, second, key):
+    """(median, least, greatest) of first ÷ second within rounds and takes, or None."""
+    takes = {}
+    for run in runs:
+        if run['case'] == case and run.get(key) is not None:
+            takes.setdefault((run['round'], run['take']), {})[run['config']] = run[key]
+    each = [take[first] / take[second] for take in takes.values()
+            if first in take and take.get(second)]
+    return (statistics.median(each), min(each), max(each)) if each else None
 
 
-def table(rows, labels, columns=COLUMNS):
-    """Text table of medians or runs: rows is {config: measures}."""
-    width = max(len(label) for label in labels.values())
-    lines = [' ' * width + ''.join(f'  {title:>{max(8, len(title))}}' for _, title, _ in columns)]
+def ratios(scenario, runs, case):
+    """{(first, second, key): ratio} of all that a scenario compares in a case."""
+    rows = medians(runs, scenario.measures)[case]
+    found = {}
+    for first, second in scenario.compared:
+        for key in scenario.ratio_of:
+            value = ratio(runs, case, best(rows) if first == 'best' else first, second, key)
+            if value:
+                found[first, second, key] = value
+    return found
+
+
+# ---------- tables ----------
+
+def table(rows):
+    """Lines of a Markdown table whose columns are aligned; the first row is the heading."""
+    widths = [max(len(str(row[at])) for row in rows) for at in range(len(rows[0]))]
+    lines = ['| ' + ' | '.join(f'{cell!s:{width}}' if at == 0 else f'{cell!s:>{width}}'
+                               for at, (cell, width) in enumerate(zip(row, widths))) + ' |'
+             for row in rows]
+    return [lines[0], '|' + '|'.join('-' * (width + 2) for width in widths) + '|', *lines[1:]]
+
+
+def cell(row, measure):
+    value = row.get(measure.key)
+    return '–' if value is None else measure.form.format(value * measure.factor)
+
+
+def case_lines(scenario, result, case, rows):
+    """The tables of one case."""
+    about = result.header['cases'].get(case, {}).get('about', '')
+    columns = [each for each in scenario.measures
+               if any(each.key in row for row in rows.values())]
+    count = max(row['runs'] for row in rows.values())
+    body = [['', *(each.heading for each in columns)]]
     for name, row in rows.items():
-        lines.append(f'{labels[name]:{width}}' + ''.join(
-            f'  {cell(row, key, form):>{max(8, len(title))}}' for key, title, form in columns))
-    return '\n'.join(lines)
+        label = name if row['runs'] == count else f'{name} ({row["runs"]} of {count} runs)'
+        body.append([label, *(cell(row, each) for each in columns)])
+    body += [[f'*{label}*', *(values.get(each.key, '–') for each in columns)]
+             for of, label, values in scenario.published if of == case]
+    lines = [f'### {case}: {about}' if about else f'### {case}', '', *table(body), '']
+    found = ratios(scenario, result.runs, case)
+    if found:
+        keys = list(dict.fromkeys(key for _, _, key in found))
+        headings = {each.key: each.heading for each in scenario.measures}
+        pairs = list(dict.fromkeys((first, second) for first, second, _ in found))
+        lines += [*table([['ratio', *(headings[key] for key in keys)], *(
+            [f'{first} / {second}', *(
+                '{:.3f} ({:.2f} to {:.2f})'.format(*found[first, second, key])
+                if (first, second, key) in found else '–' for key in keys)]
+            for first, second in pairs)]), '']
+    return lines
 
 
-def summary(middle, shares, workloads):
-    """The text printed at the end of a benchmark."""
-    labels = {config.name: config.name for config in configs.CONFIGS.values()}
-    parts = []
-    for workload, rows in middle.items():
-        count = max(row['runs'] for row in rows.values())
-        lines = [f'{workload}: {workloads[workload].about}',
-                 f'(medians of {count} run{"s" if count > 1 else ""} each)', '',
-                 table(rows, labels)]
-        lines += [f'{name}: ' + ', '.join(f'{cell(row, key, form)} {text}'
-                                          for key, text, form in COSTS if key in row)
-                  for name, row in rows.items() if any(key in row for key, _, _ in COSTS)]
-        if shares[workload]:
-            lines += ['', 'redo time ratios:']
-            lines += [f'    {name:28}{value:8.3f}' for name, value in shares[workload].items()]
-        parts.append('\n'.join(lines))
-    return '\n\n'.join(parts)
+def markdown(scenario, result, pictures=()):
+    """The whole report."""
+    header = result.header
+    machine = (f'{header["device"]}; {header["cpus"]} × {header["cpu_model"]}, '
+               f'{header["memory_bytes"] >> 20} MB, {header["kernel"]}; PostgreSQL '
+               f'{header["postgresql"].get("stock", "–")}; commit {header["commit"]}; '
+               f'{header["date"]}')
+    lines = [f'## {scenario.name}: {scenario.about}', '',
+             f'Device {header["device_name"]}, size {header["size"]}. {machine}. Medians; ratios '
+             'are medians of those within rounds, with the least and the greatest' +
+             (f'; {HEALTH[header["model_healthy"]]}' if 'model_healthy' in header else '') + '.',
+             '']
+    for case, rows in medians(result.runs, scenario.measures).items():
+        lines += case_lines(scenario, result, case, rows)
+    if scenario.summary and result.runs:
+        lines += [*scenario.summary(result.runs), '']
+    lines += [f'Not measured, {part}: {reason}.\n'
+              for part, reason in header.get('not_measured', {}).items()]
+    lines += [f'![{name}]({name})\n' for name in pictures]
+    return '\n'.join(lines + [f'{note}\n' for note in scenario.notes])
 
 
-def write_json(path, value):
-    """Write JSON in one step: a reader never sees half of it."""
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    scratch = path + '.tmp'
-    with open(scratch, 'w', encoding='utf-8') as file:
-        json.dump(value, file, indent=2)
-        file.write('\n')
-    os.replace(scratch, path)
+# ---------- two results ----------
+
+def warnings(old, new):
+    """Lines that say why two results may not be comparable."""
+    found = []
+    for key, name in COMMON:
+        a, b = old.header.get(key), new.header.get(key)
+        if a != b:
+            found.append(f'different {name}' + ('' if isinstance(a, dict) else f': {a}, {b}'))
+    for name, result in (('old', old), ('new', new)):
+        if result.header.get('model_healthy') is False:
+            found.append(f'the disk model was not healthy in a run of the {name} result')
+    return found
+
+
+def comparison(scenario, old, new):
+    """A table of the medians of two results, and new ÷ old."""
+    before, after = (medians(result.runs, scenario.measures) for result in (old, new))
+    rows = [['', 'old', 'new', 'new/old']]
+    for case in {**before, **after}:
+        for name in {**before.get(case, {}), **after.get(case, {})}:
+            a, b = (middle.get(case, {}).get(name, {}) for middle in (before, after))
+            for each in scenario.measures:
+                if each.key in a or each.key in b:
+                    share = f'{b[each.key] / a[each.key]:.3f}' if a.get(each.key) and \
+                        each.key in b else '–'
+                    rows.append([f'{case} {name}: {each.heading}', cell(a, each), cell(b, each),
+                                 share])
+    return '\n'.join(table(rows))
+
+
+# ---------- the table of README.md ----------
+
+BEGIN, END = '<!-- results: begin -->', '<!-- results: end -->'
+REDO = Measure('redo_seconds', 'redo s', '{:.1f}')
+SHOWN = (*configs.STOCK_COLD, 'redoahead')
+
+
+def summary_table(result):
+    """Lines of the table of redo times that README.md has: one row for each case."""
+    rows = [['workload', *(name.removeprefix('try-') for name in SHOWN), 'default', 'best']]
+
+    def shares(case, *names):
+        found = [ratio(result.runs, case, name, 'redoahead', REDO.key) for name in names]
+        return ['' if each is None else f'{each[0]:.2g} ×' for each in found]
+
+    for case, found in medians(result.runs, [REDO]).items():
+        cells = {name: cell(row, REDO) for name, row in found.items()}
+        rows.append([result.header['cases'].get(case, {}).get('about', case),
+                     *(cells.get(name, '') for name in SHOWN),
+                     *shares(case, 'default', best(found))])
+        warm = [name for name in found if name.endswith('-warm')]
+        if 'redoahead' in found and warm:
+            least = min(warm, key=lambda name: found[name][REDO.key])
+            rows.append(['the same, stock from a warm cache',
+                         *(cells.get(f'{name}-warm', '') for name in SHOWN), '',
+                         *shares(case, least)])
+    return table(rows)
+
+
+def put_into(text, path, result):
+    """The text with the table of a results file between its markers."""
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise host.HostError(f'there are no lines {BEGIN} and {END}')
+    return '\n'.join([head + begin, f'<!-- made by: scripts/bench readme {path} -->',
+                      *summary_table(result), end + tail])

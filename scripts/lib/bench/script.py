@@ -1,5 +1,6 @@
 """What the scripts that start recoveries share: where they work, how they end,
 and how they tell of errors and progress."""
+import argparse
 import contextlib
 import fcntl
 import os
@@ -45,9 +46,41 @@ def work_place(root, name, clear=lambda place: None):
                 postgres.remove_tree(place)
 
 
+@contextlib.contextmanager
+def memory_place(root, name):
+    """work_place on tmpfs: memory keeps nothing, not even a lock."""
+    held = False
+    try:
+        with work_place(root, name) as place:
+            held = True
+            yield place
+    finally:
+        if held:
+            os.unlink(os.path.join(root, f'{name}.lock'))
+            with contextlib.suppress(OSError):
+                os.rmdir(root)
+
+
 def maybe(wanted, make):
     """make(wanted) for a `with` block, or None in its place if nothing is wanted."""
     return make(wanted) if wanted else contextlib.nullcontext()
+
+
+def positive(text):
+    """A type of argparse: a number from 1 on."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'{text} is not a number from 1 on')
+    return int(text)
+
+
+def names_of(known):
+    """A type of argparse: names out of some, separated by commas."""
+    def parse(text):
+        for name in text.split(','):
+            if name not in known:
+                raise argparse.ArgumentTypeError(f'{name} is none of {", ".join(known)}')
+        return text.split(',')
+    return parse
 
 
 def find_daemon():
@@ -90,11 +123,6 @@ class Progress:
             self.shown = False
         self.last = time.monotonic()
         print(self.stamp(text), file=sys.stderr, flush=True)
-
-    def left(self, done, total):
-        """How long all will take from here, in words, if parts take the same."""
-        seconds = (time.monotonic() - self.start) / done * (total - done)
-        return f'about {seconds / 60:.0f} min left' if seconds >= 90 else f'about {seconds:.0f} s left'
 
     def of_redo(self, label, image, left=None):
         """A progress function for recovery.recover.

@@ -10,15 +10,25 @@ import re
 import shutil
 import subprocess
 
-import uncovered_reads
-
 BLOCK = 8192
 READS = ('pread64', 'preadv', 'preadv2', 'read')
 WRITES = ('pwrite64', 'pwritev', 'pwritev2')
 ADVICE = ('fadvise64',)
 
 # `1763.25 pread64(5</path>, ""..., 8192, 16384) = 8192 <0.000011>`
-CALL = re.compile(r'^\d+\.\d+ (\w+)\(\d+<([^>]*)>(?:\(deleted\))?, (.*)\) += (-?\d+)')
+CALL = re.compile(r'^(\d+\.\d+) (\w+)\(\d+<([^>]*)>(?:\(deleted\))?, (.*)\) += (-?\d+)')
+
+RELATION = re.compile(r'^(?:base/\d+|global|pg_tblspc/.+)/\d+(?:_(fsm|vm|init))?(?:\.\d+)?$')
+SLRU = re.compile(r'^(pg_xact|pg_multixact/offsets|pg_multixact/members|pg_commit_ts)/[0-9A-F]+$')
+
+
+def kind_of(path):
+    """The kind of a file below the data directory: fork or SLRU; None if it has no blocks."""
+    match = SLRU.match(path)
+    if match:
+        return match[1]
+    match = RELATION.match(path)
+    return (match[1] or 'main') if match else None
 
 
 class Strace:
@@ -70,31 +80,40 @@ def offset_of(call, arguments):
     return int(words[-2 if call.endswith('v2') else -1])
 
 
-def parse(lines, pgdata):
-    """The calls of one process as Calls; lines is what strace wrote."""
-    found = Calls()
+def calls(lines, pgdata):
+    """(time, name, file below pgdata, arguments, result) of what strace wrote of one process."""
     prefix = pgdata + '/'
     for line in lines:
         match = CALL.match(line)
-        if not match or not match[2].startswith(prefix) or int(match[4]) < 0:
-            continue
-        call, file, arguments, result = match[1], match[2][len(prefix):], match[3], int(match[4])
+        if match and match[3].startswith(prefix) and int(match[5]) >= 0:
+            yield float(match[1]), match[2], match[3][len(prefix):], match[4], int(match[5])
+
+
+def blocks(call, arguments, size):
+    """The blocks that a call reads or writes."""
+    first = offset_of(call, arguments)
+    return range(first // BLOCK, -(-(first + size) // BLOCK))
+
+
+def parse(lines, pgdata):
+    """The calls of one process as Calls; lines is what strace wrote."""
+    found = Calls()
+    for _, call, file, arguments, result in calls(lines, pgdata):
         if file.startswith('pg_wal/') and call in READS:
             found.wal_calls += 1
             found.wal_bytes += result
             continue
-        if uncovered_reads.kind_of(file) is None:
+        if kind_of(file) is None:
             continue
-        first = offset_of(call, arguments)
         size = int(arguments.split(', ')[1]) if call in ADVICE else result
-        blocks = [(file, block) for block in range(first // BLOCK, -(-(first + size) // BLOCK))]
+        touched = [(file, block) for block in blocks(call, arguments, size)]
         if call in ADVICE:
             # fadvise64 serves other ends, too: POSIX_FADV_WILLNEED
-            found.advised.update(blocks if 'WILLNEED' in arguments else ())
+            found.advised.update(touched if 'WILLNEED' in arguments else ())
         elif call in WRITES:
-            found.written.update(blocks)
+            found.written.update(touched)
         elif result > 0:
-            found.reads.update(blocks)
+            found.reads.update(touched)
             found.calls[file] += 1
             found.bytes += result
     return found

@@ -10,7 +10,6 @@ with a header line and tab-separated columns.
     NAME.daemon.tsv     seconds, and what else redoahead serve --timeline writes
 """
 import os
-import threading
 import time
 
 from . import host
@@ -19,39 +18,27 @@ INTERVAL = 0.1                  # seconds between two looks at the devices
 MODEL_EVERY = 3                 # looks between two at the disk model
 
 
-class Watch(threading.Thread):
+class Watch(host.Sampler):
     """Samples of devices and of redo, as long as the `with` block lasts."""
 
     def __init__(self, directory, image, show, model=None):
-        super().__init__(daemon=True)
+        super().__init__(INTERVAL)
         self.model = model      # function() that returns the state of the disk model, or None
         self.models = []        # (monotonic time, what that returned)
         self.disks = host.devices_below(directory)
         self.image = image
         self.show = show        # function(seconds, lsn) that is told of progress, too
-        self.ended = threading.Event()
         self.start_of_redo = None       # monotonic time
         self.told = 0.0         # seconds of redo when it was last told of
         self.samples = []       # (monotonic time, [in flight], [(reads, bytes)]) by disk
         self.progress = []      # (seconds, lsn)
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *exception):
-        self.ended.set()
-        self.join()
-
-    def run(self):
-        due = time.monotonic()
-        while not self.ended.wait(max(0, due - time.monotonic())):
-            self.samples.append((time.monotonic(),
-                                 [host.disk_in_flight(disk) for disk in self.disks],
-                                 [host.disk_counters(disk) for disk in self.disks]))
-            if self.model and len(self.samples) % MODEL_EVERY == 0:
-                self.models.append((self.samples[-1][0], self.model()))
-            due = max(due + INTERVAL, time.monotonic())
+    def sample(self):
+        self.samples.append((time.monotonic(),
+                             [host.disk_in_flight(disk) for disk in self.disks],
+                             [host.disk_counters(disk) for disk in self.disks]))
+        if self.model and len(self.samples) % MODEL_EVERY == 0:
+            self.models.append((self.samples[-1][0], self.model()))
 
     def tell(self, seconds, lsn):
         """The progress function for recovery.recover."""
@@ -107,6 +94,12 @@ class Watch(threading.Thread):
             rows.append((f'{now:.2f}', sum(in_flight), f'{reads:.0f}', f'{size / 1e6:.2f}'))
         write_table(f'{stem}.devices.tsv',
                     ('seconds', 'in_flight', 'reads_per_second', 'mb_per_second'), rows)
+
+
+def stem(directory, run):
+    """The path of a run's tables, without what tells them apart."""
+    return os.path.join(directory, f'{run["case"].replace("/", "-")}-{run["config"]}-'
+                        f'{run["round"]}')
 
 
 def write_table(path, columns, rows):

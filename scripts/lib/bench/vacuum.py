@@ -52,10 +52,7 @@ def run_once(build, image, settings, place):
                          os.path.join(place, 'server.log')) as server:
         server.wait_ready()
         server.prewarm(TABLE)
-        text = postgres.run([
-            build.program('psql'), '-X', '-At', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-h', place,
-            *(word for statement in (USED, f'VACUUM (VERBOSE, PARALLEL 0) {TABLE}', USED)
-              for word in ('-c', statement))])
+        text = server.session([USED, f'VACUUM (VERBOSE, PARALLEL 0) {TABLE}', USED])
         server.stop('immediate')
     postgres.remove_tree(directory)
     return figures(text)

@@ -44,7 +44,6 @@ class Measure:
     evidence: float             # what others say
     whole: float                # what this is a part of
     source: str                 # of the evidence
-    judged: bool = True         # must they agree?
 
     @property
     def disagreement(self):
@@ -55,8 +54,7 @@ class Measure:
 
     def as_json(self):
         return {'measure': self.name, 'trace': self.trace, 'evidence': self.evidence,
-                'whole': self.whole, 'source': self.source, 'disagreement': self.disagreement,
-                'judged': self.judged}
+                'whole': self.whole, 'source': self.source, 'disagreement': self.disagreement}
 
 
 class Tracer:
@@ -167,7 +165,6 @@ def measures(case, found, report):
                 len(found['daemon_blocks'] - wanted), 'serve --block-log, strace', ahead)
         add('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
             pages['evicted'] / PAGES, 'page cache events', ahead)
-        rows += of_feedback(told, found['daemon'], read, ahead)
     if case.left_out:
         missed = found['chosen_pages']['missed'] / PAGES
         known = sum(1 for file, _ in startup.reads if stem(file) == found['chosen'])
@@ -182,30 +179,13 @@ def measures(case, found, report):
             pages['missed_after_eviction'] / PAGES, 'page cache events', read)
     if not case.evicted:
         add('blocks put into the cache', lambda r: r['blocks']['missed'] +
-            sum(each['prefetched'] for each in r['sources']), cached_blocks(found),
-            'cachestat' if evidence.has_cachestat() else 'mincore')
+            sum(each['prefetched'] for each in r['sources']), cached_blocks(found), 'mincore')
     if found['device']:
         add('device: reads', lambda r: r['device']['reads'], found['device']['requests'],
             '/sys/block/*/stat')
         add('device: bytes read', lambda r: r['device']['read_bytes'], found['device']['bytes'],
             '/sys/block/*/stat')
     return rows
-
-
-def of_feedback(told, counters, read, ahead):
-    """What the daemon's own probes counted.  They begin a little later, so it is not judged."""
-    if counters['redo_blocks_timely'] == 0:
-        return
-    for name, function, counter, whole in (
-            ('blocks timely', lambda r: r['blocks']['timely'], 'redo_blocks_timely', read),
-            ('blocks late', lambda r: r['blocks']['late'], 'redo_blocks_late', read),
-            ('blocks missed', lambda r: r['blocks']['missed'], 'redo_blocks_missed', read),
-            ('blocks ahead by the daemon', lambda r: of_source(r, 'daemon', 'prefetched'),
-             'cache_blocks_prefetched', ahead),
-            ('of those: used', lambda r: of_source(r, 'daemon', 'used'), 'cache_blocks_used', ahead),
-            ('of those: evicted', lambda r: of_source(r, 'daemon', 'evicted'),
-             'cache_blocks_evicted', ahead)):
-        yield Measure(name, told(function), counters[counter], whole, 'serve --feedback', False)
 
 
 def by_file(report, startup):
@@ -243,6 +223,6 @@ def table(case, rows, tolerance):
     for row in rows:
         told = '-' if row.trace is None else f'{row.trace:.0f}'
         differ = '-' if row.trace is None else f'{row.disagreement:.2%}'
-        mark = '' if row.trace is None or not row.judged or row.disagreement <= tolerance \
+        mark = '' if row.trace is None or row.disagreement <= tolerance \
             else '  <--'
         yield f'  {row.name:<31}{told:>11}{row.evidence:>11.0f}{differ:>9}  {row.source}{mark}'

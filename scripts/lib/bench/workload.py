@@ -172,8 +172,6 @@ def make_workloads(size):
         Workload('cached', 'pgbench -N, few blocks, each with a full-page image first: '
                  'redo finds all in shared buffers', pick(10, 2), pick(800000, 40000),
                  with_images, prepare_pgbench, load_simple_update),
-        # A tenth of the load of 2020, which bench-recovery --scenario s4 has.
-        narrow('s4', pick(1000, 50), without_images),
     ]
     return {workload.name: workload for workload in workloads}
 

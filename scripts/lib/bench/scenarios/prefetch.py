@@ -1,0 +1,28 @@
+"""Recoveries of one crashed cluster for each kind of WAL: stock against redoahead."""
+from .. import recoveries, workload
+from ..config import STOCK_COLD
+from ..scenario import Scenario
+
+CONFIGS = {
+    'pgbench-off': STOCK_COLD + ('redoahead', 'off-warm', 'default-warm', 'patched', 'unset',
+                                 'absent', 'killed', 'stopped', 'no-prefault'),
+    'pgbench-fpw': STOCK_COLD + ('redoahead',),
+    'insert-index': STOCK_COLD + ('redoahead',),
+    'cached': ('off', 'default', 'redoahead'),
+}
+
+
+def parts(size):
+    loads = workload.make_workloads(size)
+    return tuple(recoveries.part(name, loads[name].about, loads[name],
+                                 recoveries.named(*names)) for name, names in CONFIGS.items())
+
+
+SCENARIO = Scenario(
+    'prefetch', 'prefetching during crash recovery, by kind of WAL', parts,
+    recoveries.MEASURES + recoveries.OF_DAEMON,
+    recoveries.COMPARED + tuple(('default', name) for name in (
+        'killed', 'stopped', 'absent', 'unset', 'patched')) + (
+        ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead')),
+    ('redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,
+    space=12 << 30)

@@ -1,0 +1,107 @@
+"""The runner: order, what is done, what is repeated, time left; and results that go on."""
+import collections
+import itertools
+import json
+import os
+import tempfile
+import unittest
+
+from bench import host, postgres, results, runner, scenarios
+from bench.scenario import Part
+
+
+def done(task, seconds=1.0):
+    return runner.records(task, {'redo_seconds': seconds}, seconds)
+
+
+class Order(unittest.TestCase):
+    def test_configurations_take_turns(self):
+        for names in (('on', 'off'), ('on', 'lz4', 'off')):
+            count = len(names)
+            orders = [runner.in_turn(names, number) for number in range(1, 2 * count + 1)]
+            self.assertEqual(orders[0], names)
+            for place in range(count):
+                self.assertEqual(set(collections.Counter(
+                    order[place] for order in orders).values()), {2})
+            follows = collections.Counter(itertools.chain(*map(itertools.pairwise, orders)))
+            self.assertEqual(set(follows.values()), {2})
+        self.assertEqual(runner.in_turn((), 1), ())
+
+    def test_tasks_of_takes_rounds_and_sessions_together(self):
+        one = runner.tasks(Part('p', '', (), None, takes=2), ('a', 'b'), 2)
+        self.assertEqual([(task.round, task.take, task.config) for task in one],
+                         [(1, 1, 'a'), (1, 1, 'b'), (1, 2, 'b'), (1, 2, 'a'),
+                          (2, 1, 'b'), (2, 1, 'a'), (2, 2, 'a'), (2, 2, 'b')])
+        both = runner.tasks(Part('p', '', (), None, together=True, once=True), ('a', 'b'), 2)
+        self.assertEqual([task.config for task in both], [('a', 'b')])
+
+    def test_every_scenario_declares_parts_with_names_of_their_own(self):
+        for name in scenarios.names():
+            scenario = scenarios.find(name)
+            self.assertEqual(scenario.name, name)
+            for size in ('small', 'full'):
+                parts = scenario.parts(size)
+                self.assertEqual(len({part.name for part in parts}), len(parts), name)
+                known = {config for part in parts for config in part.configs}
+                for pair in scenario.compared if known else ():
+                    self.assertLessEqual(set(pair), known | {'best'},
+                                         name)
+
+
+class Done(unittest.TestCase):
+    def setUp(self):
+        part = Part('c', '', (), None)
+        self.off, self.default, self.redoahead, *self.second = runner.tasks(
+            part, ('off', 'default', 'redoahead'), 2)
+
+    def test_what_takes_long_with_prefetching_off_is_measured_once(self):
+        runs = done(self.off, 500) + done(self.default, 300)
+        left = [(task.config, task.round)
+                for task in (self.off, self.default, self.redoahead, *self.second)
+                if not runner.is_done(task, runs)]
+        self.assertEqual(left, [('redoahead', 1), ('default', 2), ('redoahead', 2)])
+
+    def test_an_incomplete_take_of_sessions_together_is_repeated(self):
+        task, = runner.tasks(Part('c', '', (), None, together=True), ('a', 'b'), 1)
+        runs = runner.records(task, [{'config': 'a'}, {'config': 'b'}], 1)
+        self.assertFalse(runner.is_done(task, runs[:1]))
+        self.assertTrue(runner.is_done(task, runs))
+
+    def test_runs_of_cases_within_a_part_are_found_again(self):
+        runs = runner.records(self.off, [{'case': 'index', 'ms': 1}, {'case': 'redo', 'ms': 2}], 3)
+        self.assertEqual([run['part'] for run in runs], ['c', 'c'])
+        self.assertTrue(runner.is_done(self.off, runs))
+
+    def test_time_left_is_by_what_is_most_alike(self):
+        clock, later = runner.TimeLeft(), [self.default, self.redoahead, *self.second]
+        self.assertEqual(clock.text(later, self.off, 0.01, 1), 'time left unknown')
+        self.assertEqual(clock.text(later, self.off, 0.5, 5), 'about 55 s left')
+        clock.took += [(self.off, 510), (self.default, 310), (self.redoahead, 30)]
+        self.assertEqual(clock.text([self.default]), 'about 5 min left')
+
+
+class Resuming(unittest.TestCase):
+    HEADER = {'scenario': 's2', 'device_name': 'ssd', 'size': 'small', 'kernel': 'k',
+              'programs': {}, 'cases': {'a': {}}}
+
+    def test_runs_are_taken_over_only_from_the_same_benchmark(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, 'deep/s2.jsonl')
+            first = results.Results(dict(self.HEADER), path)
+            self.assertEqual(first.resume(), 0)
+            first.add([{'case': 'a', 'disk_model': {'healthy': True}}, {'case': 'a'}])
+            again = results.Results({**self.HEADER, 'cases': {'b': {}}}, path)
+            self.assertEqual(again.resume(), 2)
+            self.assertEqual(set(again.header['cases']), {'a', 'b'})
+            self.assertIs(results.read(path).header['model_healthy'], True)
+            with self.assertRaisesRegex(host.HostError, 'its size was small, and is full now'):
+                results.Results({**self.HEADER, 'size': 'full'}, path).resume()
+
+    def test_other_files_are_no_results(self):
+        with tempfile.TemporaryDirectory() as place:
+            for text in ('[]\n', '', 'x\n', json.dumps({'runs': []}) + '\n'):
+                path = os.path.join(place, 'x')
+                with open(path, 'w', encoding='utf-8') as file:
+                    file.write(text)
+                with self.assertRaisesRegex(postgres.PostgresError, 'is no result'):
+                    results.read(path)
