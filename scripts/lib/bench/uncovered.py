@@ -32,7 +32,7 @@ NAMED = 'named by the WAL, not requested'
 UNNAMED = 'not named by the WAL, not requested'
 
 # Results of the block log of a block that is there: the daemon has read it, or found it.
-THERE = {'read', 'found'}
+THERE = {'read', 'resident'}
 
 Read = collections.namedtuple('Read', 'time path block')
 
