@@ -4,7 +4,7 @@
  *
  * Redo meets blocks at random in gigabytes of memory, and would wait for each
  * cache line and for each entry of the page tables.  The queue of references
- * leads ahead of it, in three steps, each of which needs what the one before has
+ * leads ahead of it, in four steps, each of which needs what the one before has
  * prefetched.  A record takes redo 1 to 3 us, memory answers within 0.1 us or so;
  * what is prefetched too early is evicted from the cache again.
  */
@@ -13,6 +13,8 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "access/xlogreader.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -24,10 +26,18 @@
 #define CPU_PREFETCH_PAGE		24	/* the buffer's descriptor and the page's header */
 #define CPU_PREFETCH_POINTERS	12	/* the page's line pointers */
 
-/* Most cache lines of line pointers to prefetch, of a page full of short rows. */
-#define CPU_PREFETCH_LINES		20
+#define CPU_PREFETCH_TUPLES		6	/* tuples that redo adds, changes or moves */
+
+/*
+ * Most cache lines to prefetch: of line pointers, on a page full of short rows, and
+ * of tuples, if it isn't known which will move.
+ */
+#define POINTER_LINES			20
+#define TUPLE_LINES				12
 
 #define CACHE_LINE				64
+
+extern void cpu_prefetch__find_tuple(const DecodedXLogRecord *record, PendingRef *ref);
 
 /* The buffer that a reference will lead redo to, if it is known yet. */
 static inline Buffer
@@ -40,9 +50,37 @@ cpu_prefetch__buffer(const Prefetcher *p, uint32 position)
 }
 
 /*
- * Redo is about to come to the reference at "position".  Always inlined, for the
+ * Prefetch a part of a page.  Always inlined, as the functions below, for the
  * reason that recent_blocks.h gives.
  */
+static pg_attribute_always_inline void
+cpu_prefetch__part(const char *page, int from, int to)
+{
+	for (; from < to; from += CACHE_LINE)
+		__builtin_prefetch(page + from, 1);
+}
+
+/* Prefetch tuples of a page whose line pointers are in the cache. */
+static pg_attribute_always_inline void
+cpu_prefetch__tuples(const PendingRef *ref, const char *page)
+{
+	int			upper = ((const PageHeaderData *) page)->pd_upper;
+	int			end = upper + TUPLE_LINES * CACHE_LINE;
+
+	if (ref->tuple != InvalidOffsetNumber && ref->tuple <= MaxHeapTuplesPerPage)
+	{
+		int			start = ItemIdGetOffset(PageGetItemId((Page) page, ref->tuple));
+
+		/* All that moves; otherwise, the tuple's header and the start of its data. */
+		if (ref->moves && start >= upper)
+			end = start + CACHE_LINE;
+		else if (!ref->moves)
+			cpu_prefetch__part(page, start, Min(start + 2 * CACHE_LINE, BLCKSZ));
+	}
+	cpu_prefetch__part(page, Max(upper - CACHE_LINE, 0), Min(end, BLCKSZ));
+}
+
+/* Redo is about to come to the reference at "position". */
 static pg_attribute_always_inline void
 cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 {
@@ -71,7 +109,7 @@ cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 	{
 		const char *page = BufferGetBlock(buffer);
 		int			end = Min(((const PageHeaderData *) page)->pd_lower,
-							  CPU_PREFETCH_LINES * CACHE_LINE);
+							  POINTER_LINES * CACHE_LINE);
 
 		/*
 		 * A prefetch may be dropped where it misses the TLB, a load is not; so
@@ -79,9 +117,13 @@ cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 		 */
 		(void) *(volatile uint32 *) &GetBufferDescriptor(buffer - 1)->state;
 		(void) *(const volatile char *) (page + BLCKSZ / 2);
-		for (int line = CACHE_LINE; line < end; line += CACHE_LINE)
-			__builtin_prefetch(page + line, 1);
+		cpu_prefetch__part(page, CACHE_LINE, end);
 	}
+
+	if (length > CPU_PREFETCH_TUPLES &&
+		(buffer = cpu_prefetch__buffer(p, position + CPU_PREFETCH_TUPLES)) != InvalidBuffer)
+		cpu_prefetch__tuples(lookahead__ref(l, position + CPU_PREFETCH_TUPLES),
+							 BufferGetBlock(buffer));
 }
 
 #endif							/* REDOAHEAD_CPU_PREFETCH_H */

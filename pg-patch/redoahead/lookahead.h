@@ -13,6 +13,7 @@
 
 #include "access/xlogdefs.h"
 #include "storage/buf.h"
+#include "storage/off.h"
 
 /* A reference between decoding and replay. */
 typedef struct PendingRef
@@ -20,6 +21,8 @@ typedef struct PendingRef
 	XLogRecPtr	lsn;			/* start of its record */
 	uint32		recent;			/* index of its block in the recent-block cache */
 	Buffer		buffer;			/* where the block was when decoded; then, redo's hint */
+	OffsetNumber tuple;			/* tuple that redo changes or removes (cpu_prefetch.c) */
+	bool		moves;			/* its removal moves other tuples */
 	uint8		block_id;		/* which block reference of the record */
 	bool		submitted;		/* the daemon was given the block to read */
 } PendingRef;

@@ -152,6 +152,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	BlockKey	key = key_of_block(block);
 	XLogPrefetchSinkResult result;
 	RecentBlock *recent;
+	PendingRef	ref;
 	bool		found;
 
 	/* The first references after configure() come without decoded(). */
@@ -201,14 +202,16 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		recent->lsn = record->lsn;
 	}
 
-	lookahead__append(&p->lookahead, &(PendingRef)
+	ref = (PendingRef)
 	{
 		.lsn = record->lsn,
 			.recent = recent - p->recent.blocks,
 			.buffer = recent->buffer,
 			.block_id = block_id,
 			.submitted = result == XLOG_PREFETCH_SINK_IO,
-	});
+	};
+	cpu_prefetch__find_tuple(record, &ref);
+	lookahead__append(&p->lookahead, &ref);
 	return result;
 }
 

@@ -100,9 +100,9 @@ feed_until_view() {			# EXPRESSION
 		objdump --no-show-raw-insn --disassemble="$2" "$1" | grep -cE '[[:space:]](prefetch|prfm)' || true
 	}
 	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
-	# Both lines of a set; entry, descriptor, page and its middle, line pointers.
+	# Both lines of a set; entry, descriptor, page and its middle, parts of pages.
 	[ "$(code "$library" prefetch_decoded)" -ge 2 ]
-	[ "$(code "$library" prefetch_replaying)" -ge 5 ]
+	[ "$(code "$library" prefetch_replaying)" -ge 7 ]
 	[ "$(code "$PATCHED/bin/postgres" read_stream_next_buffer)" -ge 1 ]
 }
 
