@@ -52,9 +52,7 @@
 #define FSM_LEVELS		(FSM_SLOTS >= 1626 ? 3 : 4)
 
 
-/*
- * Append a reference to a block of a relation.
- */
+/* Append a reference to a block of a relation. */
 static inline int
 add_block(struct redoahead_ref *out, int n, const DecodedXLogRecord *record,
 		  const RelFileLocator *rlocator, ForkNumber fork, BlockNumber block)
@@ -73,9 +71,7 @@ add_block(struct redoahead_ref *out, int n, const DecodedXLogRecord *record,
 	return n + 1;
 }
 
-/*
- * Visibility map block that has the bits of a heap block.
- */
+/* Visibility map block that has the bits of a heap block. */
 static inline BlockNumber
 vm_block(BlockNumber heap_block)
 {
@@ -118,9 +114,7 @@ names_vm_block(const DecodedXLogRecord *record)
 	return false;
 }
 
-/*
- * The flags in a record's main data, none if it ends before.
- */
+/* The flags in a record's main data, none if it ends before. */
 #define record_flags(record, type) \
 	((record)->main_data_len > offsetof(type, flags) ? \
 	 ((const type *) (record)->main_data)->flags : 0)
@@ -172,9 +166,7 @@ heap_maps(const DecodedXLogRecord *record, int block_id, bool *vm, bool *fsm)
 	}
 }
 
-/*
- * The same for the records of heapam's second resource manager.
- */
+/* The same for the records of heapam's second resource manager. */
 static inline void
 heap2_maps(const DecodedXLogRecord *record, int block_id, bool *vm, bool *fsm)
 {
@@ -239,9 +231,7 @@ implied__of_block(const DecodedXLogRecord *record, int block_id,
 	return n;
 }
 
-/*
- * Truncation of a relation.
- */
+/* Truncation of a relation. */
 static int
 of_truncation(const DecodedXLogRecord *record, struct redoahead_ref *out)
 {
