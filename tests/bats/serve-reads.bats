@@ -17,6 +17,22 @@ load lib/daemon
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
+# Lost otherwise: half of the daemon's CPU time, and order: small sweeps cost more for
+# each block.
+@test "references of a trickle gather while redo is far from them, and only then" {
+	local far near
+	start --
+	relation base/5/16384 2000
+	produce --count 6000 --rate 20000 --blocks 2000 --lsn-step 100000
+	wait_for sessions_ended 1
+	far=$(stat_field sweeps)
+	produce --count 6000 --rate 20000 --blocks 2000
+	wait_for sessions_ended 2
+	near=$(stat_field sweeps)
+	echo "sweeps: far $far, near $near"
+	[ $((far * 2)) -le "$near" ]
+}
+
 control_field() {			# NAME : of the limits, in the statistics file
 	sed -n "/\"control\"/,/\"recovery\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
 }

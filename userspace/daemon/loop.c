@@ -27,6 +27,15 @@
 #define POLL_RING_US	200
 
 /*
+ * How long references are left to gather in an empty ring, us, while redo has more
+ * than GATHER_BYTES of WAL to replay before it needs those taken last: at 100 MB of
+ * WAL per second that takes it 20 ms.  Without this pause the daemon takes twice the
+ * CPU time, and an array gets shorter sweeps.
+ */
+#define GATHER_US		2000
+#define GATHER_BYTES	(2 * 1024 * 1024)
+
+/*
  * Longest wait for redo when nothing can be read before it proceeds, ms: the
  * read-ahead limit is reached, or no more references can be taken.
  */
@@ -183,11 +192,20 @@ run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 		status__add_sample(daemon, replay_lsn, now_us);
 }
 
+/* Is everything submitted, and redo far enough away to let references gather? */
+static bool
+may_gather(struct session *session, const struct engine_state *state, uint64_t replay_lsn)
+{
+	return state->queued == 0 && session->taken_lsn > replay_lsn &&
+		session->taken_lsn - replay_lsn > GATHER_BYTES && ring__is_empty(&session->ring);
+}
+
 /* One round of a connected recovery.  Returns -errno to end it. */
 static int
 serve_round(struct daemon *daemon)
 {
 	static const struct timespec poll_time = {.tv_nsec = POLL_RING_US * 1000};
+	static const struct timespec gather_time = {.tv_nsec = GATHER_US * 1000};
 	struct session *session = &daemon->session;
 	struct engine *engine = daemon->engine;
 	struct engine_state state;
@@ -213,6 +231,8 @@ serve_round(struct daemon *daemon)
 	if (taken > 0 || state.in_flight > 0 || state.queued > 0)
 	{
 		session->work_us = now_us;
+		if (may_gather(session, &state, replay_lsn))
+			nanosleep(&gather_time, NULL);
 		return now_us - daemon->events_us >= EVENTS_US ? handle_events(daemon, 0) : 0;
 	}
 	if (now_us - session->work_us < IDLE_US)
