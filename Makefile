@@ -98,7 +98,7 @@ check-fast: ## Run what needs no PostgreSQL server
 # T=NAME runs one test or file only, F=FILTER of bats files the tests that match.
 ONLY = $(if $(T),-t '$(T)') $(if $(F),-f '$(F)')
 
-check-unit: ## Run the unit tests, or one: T=pool
+check-unit: ## Run the unit tests, or one: T=block_queue
 	$(Q)tests/run $(ONLY) unit
 
 check-fuzz: ## Run each fuzzer for a short time, or one: T=serve
