@@ -67,8 +67,12 @@ lookahead__append(Lookahead *l, const PendingRef *ref)
 	 * already, so the queue may be full for a while.  Losing the oldest hints is
 	 * all that happens.
 	 */
-	if (lookahead__length(l) > l->mask && l->replaying == l->tail++)
-		l->replaying = l->tail;
+	if (lookahead__length(l) > l->mask)
+	{
+		if (l->replaying == l->tail)
+			l->replaying++;
+		l->tail++;
+	}
 
 	*lookahead__ref(l, l->head++) = *ref;
 }

@@ -45,14 +45,14 @@ log_connection(const Prefetcher *p)
 
 /*
  * The daemon has gone, or does not respond.  Of what was submitted and may not
- * have been read, have the kernel read the next few blocks, as the built-in
- * prefetching would have.
+ * have been read, have the kernel read the next blocks: as many as the built-in
+ * prefetching has in flight.
  */
 static void
 stop_prefetching(Prefetcher *p)
 {
 	const Lookahead *l = &p->lookahead;
-	int			room = 4 * maintenance_io_concurrency;
+	int			room = maintenance_io_concurrency;
 
 	XLogPrefetchReconfigure();
 
@@ -61,7 +61,9 @@ stop_prefetching(Prefetcher *p)
 		const PendingRef *ref = lookahead__ref(l, i);
 		const RecentBlock *recent = &p->recent.blocks[ref->recent];
 
-		if (ref->submitted && recent->lsn == ref->lsn)
+		/* The entry may be that of another block by now. */
+		if (ref->submitted && recent->lsn == ref->lsn &&
+			recent->key.fork_kind >> 8 == REDOAHEAD_KIND_RELATION)
 		{
 			(void) submit__to_kernel(&recent->key);
 			room--;
@@ -87,10 +89,13 @@ monitor__check(Prefetcher *p)
 		return;
 	p->next_check = now + CHECK_INTERVAL_MS;
 
+	/* What the daemon has counted is lost with the ring. */
+	stats__publish(p);
+
 	switch (connection__poll(&p->connection, now))
 	{
 		case CONNECTION_EVENT_NONE:
-			break;
+			return;
 		case CONNECTION_EVENT_CONNECTED:
 			prefetcher__limit_memory(p);
 			log_connection(p);

@@ -30,6 +30,7 @@
 #include "storage/latch.h"
 #include "storage/pg_shmem.h"
 #include "storage/shmem.h"
+#include "utils/guc.h"
 #include "utils/wait_event.h"
 
 #include "common/available.h"
@@ -133,7 +134,8 @@ prefault__start(void)
 
 	prefault_frontier = 0;
 	prefault__advance(0);
-	(void) RegisterDynamicBackgroundWorker(&worker, NULL);
+	if (mapped > 0)
+		(void) RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
 /*
@@ -172,10 +174,12 @@ redoahead_prefault_main(Datum arg)
 	int			done = 0;
 
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 	shared->latch = MyLatch;
 
-	while (!ShutdownRequestPending && RecoveryInProgress() && done < NBuffers)
+	while (!ShutdownRequestPending && RecoveryInProgress() && done < NBuffers &&
+		   redoahead_prefault > 0)
 	{
 		int			wanted = pg_atomic_read_u32(&shared->wanted);
 		int			end = Min(done + CHUNK_BUFFERS, wanted);
@@ -191,6 +195,11 @@ redoahead_prefault_main(Datum arg)
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 							 1000, wait_event);
 			ResetLatch(MyLatch);
+			if (ConfigReloadPending)
+			{
+				ConfigReloadPending = false;
+				ProcessConfigFile(PGC_SIGHUP);
+			}
 		}
 	}
 	shared->latch = NULL;

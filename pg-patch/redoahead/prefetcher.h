@@ -25,7 +25,7 @@ typedef struct PrefetchCounters
 	uint64		skip_fpw;		/* restored from a full-page image */
 	uint64		skip_init;		/* initialized by redo */
 	uint64		skip_new;		/* created or truncated by WAL before, or not read */
-	uint64		dropped;		/* not submitted: the ring was full */
+	uint64		dropped;		/* not submitted: the ring was full, or closed */
 	uint64		buffers_found;	/* references that redo got a buffer for, at replay */
 } PrefetchCounters;
 
@@ -38,6 +38,7 @@ typedef struct Prefetcher
 	int			distance;		/* references to look ahead; 0 while not in use */
 	int			allocated;		/* distance that there is memory for */
 	uint64		memory_limit;	/* bytes for decoded records, and again for references */
+	bool		evicting;		/* no buffer was free once: blocks may be evicted */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 	uint32		records;		/* records that redo has come to, wraps around */
 	uint64		next_check;		/* when to check the connection again, ms */

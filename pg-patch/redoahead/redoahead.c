@@ -90,13 +90,19 @@ reads_no_block(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
 
 /* Find the block in shared buffers.  InvalidBuffer if it isn't there. */
 static inline Buffer
-find_recent_buffer(const RecentBlock *recent)
+find_recent_buffer(Prefetcher *p, const RecentBlock *recent)
 {
 	BufferTag	tag = buffer_tag(&recent->key);
 
-	/* As long as there are free buffers, none has been taken from a block. */
+	/*
+	 * Until all buffers have been taken once, no block has been evicted, and the
+	 * descriptor, which is out of the CPU's cache, need not be read.  Dropping a
+	 * relation frees buffers again, so the first time counts.
+	 */
+	if (!p->evicting)
+		p->evicting = !have_free_buffer();
 	if (recent->buffer != InvalidBuffer &&
-		(have_free_buffer() || buffer_holds(recent->buffer, &tag)))
+		(!p->evicting || buffer_holds(recent->buffer, &tag)))
 		return recent->buffer;
 	return find_buffer(&tag);
 }
@@ -189,7 +195,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		return skip(p, block);
 	else
 	{
-		recent->buffer = block->prefetch_buffer = find_recent_buffer(recent);
+		recent->buffer = block->prefetch_buffer = find_recent_buffer(p, recent);
 		if (recent->buffer != InvalidBuffer)
 		{
 			p->counters.hit++;
@@ -315,6 +321,8 @@ prefetch_shutdown(void)
 {
 	Prefetcher *p = &prefetcher;
 
+	/* What the daemon has counted is lost with the ring. */
+	stats__publish(p);
 	connection__close(&p->connection);
 	p->distance = 0;
 	stats__publish(p);

@@ -34,7 +34,7 @@ submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
 		if (e->head - e->published >= REFS_PER_PUBLISH)
 			submit__publish(p);
 	}
-	else if (result == EMIT_FULL)
+	else
 		p->counters.dropped++;
 	return result == EMIT_OK;
 }

@@ -90,7 +90,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	echo 2000 >&7
 	wait_for has_reread 200
 	cached=$(fincore -bno RES "$pgdata/base/5/16384")
-	echo "checked $(present_counter blocks_rechecked), read again $(present_counter blocks_reread), cached $cached"
+	echo "checked $(present_counter blocks_revalidated), read again $(present_counter blocks_reread), cached $cached"
 	[ "$cached" -ge $((200 * 8192)) ]
 	[ "$cached" -le $((2000 * 8192)) ]
 	exec 7>&-

@@ -68,7 +68,7 @@ residency_is_not_checked_while_redo_proceeds(void **state)
 	for (uint64_t lsn = 1001; lsn < 3000; lsn += 10)
 		run(lsn);
 	assert_int_equal(fake.looks, looks);
-	assert_int_equal(engine__counters(engine)->blocks_rechecked, fake.looks);
+	assert_int_equal(engine__counters(engine)->blocks_revalidated, fake.looks);
 	assert_int_equal(engine__counters(engine)->blocks_reread, 0);
 	finish_and_account(2000);
 }

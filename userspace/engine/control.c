@@ -89,13 +89,14 @@ control__begin(struct control *control, uint64_t now_us)
 
 /* Remember a change. */
 static struct control_change *
-record(struct control *control, enum control_reason reason, unsigned from, unsigned to)
+record(struct control *control, uint64_t at_us, enum control_reason reason, unsigned from,
+	   unsigned to)
 {
 	struct control_change *change = &control->log[control->changes++ % CONTROL_LOG];
 
 	*change = (struct control_change)
 	{
-		.at_us = control->last_us,.reason = reason,.from = from,.to = to
+		.at_us = at_us,.reason = reason,.from = from,.to = to
 	};
 	return change;
 }
@@ -119,9 +120,8 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 		(uint64_t) limit * 100 < (uint64_t) before * (100 + MEMORY_PERCENT) &&
 		(uint64_t) limit * 100 > (uint64_t) before * (100 - MEMORY_PERCENT))
 		return;
-	control->last_us = now_us;
 	control->readahead_limit = limit;
-	record(control, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
+	record(control, now_us, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
 }
 
 /* A probe has been measured: keep its depth if it pays.  Returns whether it did. */
@@ -138,7 +138,7 @@ end_probe(struct control *control, uint32_t rate)
 		restart(control, control->io_depth + control->settled);
 		return false;
 	}
-	change = record(control, CONTROL_FASTER, control->settled, control->io_depth);
+	change = record(control, control->last_us, CONTROL_FASTER, control->settled, control->io_depth);
 	change->io_depth = true;
 	change->rate_from = control->base_rate;
 	change->rate_to = rate;

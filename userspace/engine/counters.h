@@ -39,7 +39,7 @@ struct counters
 	uint64_t	blocks_read;	/* blocks read into the page cache */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not read, by reason */
 	uint64_t	blocks_resident;	/* blocks resident before, and not submitted, under memory pressure */
-	uint64_t	blocks_rechecked;	/* blocks whose residency was checked once more before redo */
+	uint64_t	blocks_revalidated;	/* blocks whose residency was checked once more before redo */
 	uint64_t	blocks_reread;	/* of those, evicted and read again; not in blocks_read */
 	uint64_t	blocks_released;	/* blocks removed from the page cache after redo, under memory pressure */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */

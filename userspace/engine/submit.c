@@ -41,6 +41,27 @@ min(uint64_t a, uint64_t b)
 }
 
 /*
+ * How much of a run is resident, as reader__residency returns it.  Where the kernel
+ * or the file system cannot report that, it is not tried again.
+ */
+static int
+check_residency(struct engine *engine, const struct block_run *run)
+{
+	int			residency;
+
+	if (engine->no_residency)
+		return -EOPNOTSUPP;
+	residency = reader__residency(&engine->reader, run);
+	if (residency < 0 && residency != -ENOENT)
+	{
+		engine->no_residency = true;
+		log_debug("cannot check whether blocks are in the page cache (%s); blocks evicted "
+				  "before redo are not read again", strerror(-residency));
+	}
+	return residency;
+}
+
+/*
  * Submit a run that the queue has returned; false if it must wait.
  *
  * Under memory pressure, only if it is not resident: the kernel marks dirty pages that
@@ -56,7 +77,7 @@ submit_run(struct engine *engine, const struct block_run *run)
 	int			submitted;
 
 	if (control__memory_limited(&engine->control))
-		residency = reader__residency(&engine->reader, run);
+		residency = check_residency(engine, run);
 	if (residency == RESIDENT_ALL)
 	{
 		reader__skip_resident(&engine->reader, run);
@@ -131,20 +152,17 @@ submit_evicted(struct engine *engine)
 
 		if (!block_queue__submitted(&engine->queue, engine->revalidate, &run))
 			continue;
-		residency = reader__residency(reader, &run);
-		if (residency < 0 && residency != -ENOENT)
-		{
-			engine->no_residency = true;
-			engine->revalidate_end = engine->revalidate;
-			log_debug("cannot check whether blocks are in the page cache (%s); blocks evicted "
-					  "before redo are not read again", strerror(-residency));
-			break;
-		}
-		reader->counters.blocks_rechecked++;
-		if (residency == RESIDENT_ALL || residency == -ENOENT)
-			continue;
 		if (!has_room(engine, 1))
 			return false;
+		residency = check_residency(engine, &run);
+		if (engine->no_residency)
+		{
+			engine->revalidate_end = engine->revalidate;
+			break;
+		}
+		reader->counters.blocks_revalidated++;
+		if (residency == RESIDENT_ALL || residency == -ENOENT)
+			continue;
 		if (reader__submit(reader, &run) < 0)
 		{
 			engine->blocked = true;

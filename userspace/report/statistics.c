@@ -32,7 +32,7 @@ static const struct
 	{"blocks_requested", offsetof(struct counters, blocks_requested)},
 	{"blocks_read", offsetof(struct counters, blocks_read)},
 	{"blocks_resident", offsetof(struct counters, blocks_resident)},
-	{"blocks_rechecked", offsetof(struct counters, blocks_rechecked)},
+	{"blocks_revalidated", offsetof(struct counters, blocks_revalidated)},
 	{"blocks_reread", offsetof(struct counters, blocks_reread)},
 	{"blocks_released", offsetof(struct counters, blocks_released)},
 	{"wal_blocks_read", offsetof(struct counters, wal_blocks_read)},
