@@ -3,8 +3,7 @@
 # daemon, on the machine's own disk and on an array of eight modelled disks: the
 # data must be what stock recovery makes of it, nearly all blocks must be read by
 # the daemon, from all disks alike, and nothing after the end; on the array, in
-# half the time at most.  How long recovery takes elsewhere is the matter of
-# scripts/bench-recovery.
+# half the time at most.  scripts/bench s2 measures how long larger recoveries take.
 
 load lib/machine
 # bats file_tags=exclusive

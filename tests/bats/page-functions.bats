@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # Servers that defragment pages the patched way, as a whole: updates of single
-# rows as in bench-recovery's S4, and deletes from each kind of index, recovered
+# rows as in scripts/bench s4, and deletes from each kind of index, recovered
 # by stock, and by the patched server with clear_page_space off and on.  The
 # functions alone are compared by tests/unit/test_compactify.c.
 
 load lib/servers
 
-# Rows that are deleted all over, with an index of each kind, and the table of S4.
+# Rows that are deleted all over, with an index of each kind, and the table of s4.
 schema="
 create table narrow (a int primary key, b int) with (fillfactor = 85);
 insert into narrow select i, 0 from generate_series(1, 40000) i;
