@@ -71,7 +71,7 @@ nearly_all_by_daemon() {	# DEVICE
 		assert wanted >= 3000, run
 		assert counters['blocks_read'] >= 0.99 * wanted, counters
 		# Each block by the daemon, and next to none by the startup process, too.  Who read
-		# WAL, of which there is little, cannot be told apart; it is not counted.
+		# WAL, of which there is little, cannot be distinguished; it is not counted.
 		assert fetched - run['wal_device_bytes'] <= 0.01 * wanted * 8192, run['wal_device_bytes']
 		assert counters['wal_blocks_read'] > 0, counters
 	EOS

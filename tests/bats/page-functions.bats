@@ -71,7 +71,7 @@ is_sound() {				# DATA
 	stop_server "$1"
 }
 
-# What pg_amcheck does not look at: indexes of other kinds find all rows.
+# What pg_amcheck does not check: indexes of other kinds find all rows.
 same_by_each_index() {		# DATA
 	local found
 	found=$(sql "$1" -c "
@@ -106,8 +106,8 @@ holes() {					# DATA FILE
 }
 
 # Lost otherwise: recovery that leaves other data than stock's, or data that
-# makes no sense; and a setting that does nothing, or more than it says.
-@test "recovery leaves the data of stock, with and without clearing, and clears holes only if asked to" {
+# makes no sense; and a setting that does nothing, or more than is documented.
+@test "recovery leaves the data of stock, with and without clearing, and clears holes only if set" {
 	local table dirty pages copy
 	recover_copy "$STOCK" "$CASE/stock"
 	recover_copy "$PATCHED" "$CASE/off"
