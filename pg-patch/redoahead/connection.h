@@ -15,7 +15,7 @@ typedef enum ConnectionState
 	CONNECTION_DISCONNECTED,	/* no daemon; another attempt follows */
 	CONNECTION_CONNECTING,		/* handshake sent, no reply yet */
 	CONNECTION_CONNECTED,		/* the daemon takes references */
-	CONNECTION_STALLED,			/* the daemon leaves references in the ring */
+	CONNECTION_STALLED,			/* the daemon does not take references */
 } ConnectionState;
 
 /* What connection__poll() has found out. */

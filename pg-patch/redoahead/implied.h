@@ -4,8 +4,8 @@
  *		name them.
  *
  * Both functions fill "out" and return how many references they put there.
- * They take no lock, allocate nothing and make no system call, and look only
- * at the record: whether the file exists, or the page is in memory already, is
+ * They take no lock, allocate nothing and make no system call, and read only
+ * the record: whether the file exists, or the page is in memory already, is
  * for the caller to find out.  The same page comes again and again (one page
  * of a free space map stands for 32 MB of heap), so the caller should remember
  * what it has seen.

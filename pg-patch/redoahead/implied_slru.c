@@ -49,7 +49,7 @@
 /* A position in a record's main data. */
 typedef struct Cursor
 {
-	const char *next;			/* first byte not looked at */
+	const char *next;			/* first byte not read */
 	size_t		left;			/* bytes from there to the end */
 } Cursor;
 
@@ -68,8 +68,8 @@ typedef struct PageRange
 static PageRange created[REDOAHEAD_SLRU_COUNT];
 
 /*
- * Whether commit timestamps are kept, as far as the WAL has said: 1 yes, 0 no,
- * -1 unknown.  Until then our own setting tells; a primary's may differ.
+ * Whether commit timestamps are kept, as the WAL reports: 1 yes, 0 no,
+ * -1 not yet.  Until then our own setting decides; a primary's may differ.
  */
 static int	commit_ts_kept = -1;
 
@@ -146,7 +146,7 @@ add_xact_pages(struct redoahead_ref *out, int n, const DecodedXLogRecord *record
 
 	n = add_page(out, n, record, slru, page);
 
-	/* They ascend from their parent's, so usually the last one tells all. */
+	/* They ascend from their parent's, so usually the last one is on the same page. */
 	if (nsubxids == 0 || subxids[nsubxids - 1] / xacts_per_page == page)
 		return n;
 
@@ -240,7 +240,7 @@ of_xact(const DecodedXLogRecord *record, struct redoahead_ref *out)
 }
 
 /*
- * Creation of an SLRU page: its number is all that the record says.
+ * Creation of an SLRU page: the record has its number only.
  */
 static void
 learn_page(const DecodedXLogRecord *record, uint32 slru)

@@ -3,7 +3,7 @@
  *		The queue of block references between decoding and replay.
  *
  * Redo comes to the references in the order in which they were decoded, so
- * positions in the queue tell which reference redo is at and which are next.
+ * positions in the queue show which reference redo is at and which are next.
  * Positions wrap around.  Nothing here allocates; the owner provides the array.
  */
 #ifndef REDOAHEAD_LOOKAHEAD_H

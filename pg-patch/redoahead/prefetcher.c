@@ -68,7 +68,7 @@ prefetcher__allocate(Prefetcher *p, int distance)
 	if (p->allocated >= distance)
 		return true;
 
-	/* The last record looked at may have more references than the distance. */
+	/* The last record decoded may have more references than the distance. */
 	while (size < (uint32) distance + XLR_MAX_BLOCK_ID)
 		size *= 2;
 

@@ -80,7 +80,7 @@ skip(Prefetcher *p, const DecodedBkpBlock *block)
 	return XLOG_PREFETCH_SINK_NEW;
 }
 
-/* Without an image, such a record only tells backup tools about the block. */
+/* Without an image, such a record only informs backup tools about the block. */
 static bool
 reads_no_block(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
 {

@@ -8,7 +8,7 @@
  *
  * Pages are copied into a batch that fits into the first level of the cache,
  * then one function works on all of the batch; only that is timed, less what it
- * takes to look at the clock.  Branches are predicted as badly as in a server,
+ * takes to read the clock.  Branches are predicted as badly as in a server,
  * because pages differ.  The slowest tenth of batches is left out: something
  * came between.
  *
@@ -55,7 +55,7 @@ now(void)
 	return time.tv_sec * INT64CONST(1000000000) + time.tv_nsec;
 }
 
-/* What looking at the clock takes, in nanoseconds. */
+/* What reading the clock takes, in nanoseconds. */
 static int64 clock_cost;
 
 static void

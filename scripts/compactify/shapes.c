@@ -91,7 +91,7 @@ displace(ShapeRandom *random, int *places, int nplaces)
 	places[to] = moved;
 }
 
-/* The empty page, with random bytes where nobody should look. */
+/* The empty page, with random bytes which nobody should read. */
 static PageHeader
 blank_page(ShapeKind kind, ShapeRandom *random, char *page)
 {

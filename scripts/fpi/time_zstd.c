@@ -6,7 +6,7 @@
  * To be preloaded (LD_PRELOAD).  A process that ends by exit() and has called one
  * of the functions appends a line for each to the file that TIME_ZSTD names: the
  * function, its calls, the bytes that it returned, and the nanoseconds of CPU time
- * that it took, some tenths of a microsecond a call to look at the clock among
+ * that it took, some tenths of a microsecond a call to read the clock among
  * them.  Calls that these functions make of each other count once, and a server
  * must not have other uses for zstd.
  */
@@ -108,7 +108,7 @@ ZSTD_decompressDCtx(void *context, void *to, size_t room, const void *from, size
 }
 
 static void __attribute__((destructor))
-tell(void)
+append_totals(void)
 {
 	const char *path = getenv("TIME_ZSTD");
 	int			file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0644) : -1;

@@ -3,7 +3,7 @@
  *		The page transform as each machine has it, in one program.
  *
  * scripts/fpi/build compiles it twice: as PostgreSQL does, with SSE2 or NEON, and in
- * plain C; and once more with AVX2 where TRANSFORM_AVX2 asks for it.
+ * plain C; and once more with AVX2 where TRANSFORM_AVX2 is defined.
  */
 #ifndef VARIANTS_H
 #define VARIANTS_H

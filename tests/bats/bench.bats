@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # bats file_tags=exclusive
 # scripts/bench: usage, each scenario in small, an array of modelled disks, and
-# interrupted runs that go on.  The figures say nothing here: they are too small.
+# interrupted runs that go on.  The figures mean nothing here: they are too small.
 # The demo's own run is `make demo`; arithmetic is tested by tests/python.
 
 bats_require_minimum_version 1.5.0
@@ -106,7 +106,7 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	run -2 "$BATS_TEST_DIRNAME/../fuzz/build-page"
 }
 
-@test "what is missing or unknown is an error that says what to do" {
+@test "what is missing or unknown is an error that names the remedy" {
 	STOCK=$work/nothing run -1 "$bench" prefetch --size small
 	[[ $output == *"STOCK=$work/nothing names no installation of PostgreSQL"* ]]
 	run -1 "$bench" s2 --device /nowhere/at/all
@@ -233,7 +233,7 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	nothing_left
 }
 
-# Lost otherwise: a table for the disk that says nothing, or file systems that
+# Lost otherwise: a table for the disk that proves nothing, or file systems that
 # stay mounted.
 @test "s5 on btrfs: fewer bytes with clearing, and nothing stays, also when interrupted" {
 	need_btrfs

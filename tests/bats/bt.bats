@@ -59,7 +59,7 @@ trace_known_reads() {				# SCRIPT [pid|ARGUMENT...]
 		sleep 0.02
 	done
 	read -r pid inode <"$work/ready"
-	# Run by bpftrace when everything is attached; it ends with this.
+	# Run by bpftrace when all probes are attached; it ends with this.
 	cat >"$work/during" <<-EOF
 		echo go >"$work/go"
 		while [ -e "/proc/$pid/fd/0" ]; do sleep 0.02; done

@@ -76,7 +76,7 @@ from_archive() {			# DATA [SETTING...]
 
 # Recover two copies of a cluster, one with the stock server and one with the
 # daemon from a cold cache, and check them.  With settings, recover from the
-# archive as they say.
+# archive as they set it.
 recover_both() {			# FROM [SETTING...]
 	local from=$1 copy
 	shift
@@ -281,7 +281,7 @@ holds_no_dropped_file() {	# PID
 
 test_log_count() { [ "$(grep -c "$2" "$1.log")" -eq "$3" ]; }
 
-# Ask a recovered server one question.
+# Run one query on a recovered server.
 sql_once() {				# DATA QUERY ANSWER
 	start_server "$PATCHED" "$1"
 	[ "$(sql "$1" -c "$2")" = "$3" ]

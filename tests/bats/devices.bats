@@ -3,8 +3,7 @@
 # daemon, on the machine's own disk and on an array of eight modelled disks: the
 # data must be what stock recovery makes of it, nearly all blocks must be read by
 # the daemon, from all disks alike, and nothing after the end; on the array, in
-# half the time at most.  How long recovery takes elsewhere is the matter of
-# scripts/bench-recovery.
+# half the time at most.  scripts/bench s2 measures how long larger recoveries take.
 
 load lib/machine
 # bats file_tags=exclusive
@@ -72,7 +71,7 @@ nearly_all_by_daemon() {	# DEVICE
 		assert wanted >= 3000, run
 		assert counters['blocks_read'] >= 0.99 * wanted, counters
 		# Each block by the daemon, and next to none by the startup process, too.  Who read
-		# WAL, of which there is little, cannot be told apart; it is not counted.
+		# WAL, of which there is little, cannot be distinguished; it is not counted.
 		assert fetched - run['wal_device_bytes'] <= 0.01 * wanted * 8192, run['wal_device_bytes']
 		assert counters['wal_blocks_read'] > 0, counters
 	EOS

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The disk lab: arrays of modelled disks keep their data and take their time,
 # and nothing of them stays behind, whatever happens to the model.
-# Whether the figures are right is asked by the unit test of the model, and by
+# Whether the figures are right is checked by the unit test of the model, and by
 # scripts/bench disks.
 
 load lib/machine
@@ -176,7 +176,7 @@ is_healthy() {
 		least=0.0008 less=$slow
 		[ "$model" != hdd ] || least=0.006 less="$slow / 2"
 		awk -v slow="$slow" -v least="$least" 'BEGIN { exit !(slow > 40 * least) }'
-		# A busy machine may take as long by itself, but not whenever it is asked.
+		# A busy machine may take as long by itself, but not each time.
 		"$disklab" load
 		wait_until "fast reads" reads_take_less_than "$device" "$less"
 		"$disklab" down

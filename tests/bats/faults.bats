@@ -32,7 +32,7 @@ recover() {
 	recover_with "$PATCHED" "$DATA"
 }
 
-# Recover step by step: feed_until and feed_rest say how far.
+# Recover step by step: feed_until and feed_rest set how far.
 begin_recovery() {
 	feed_from_archive "$DATA"
 	evict "$DATA"
@@ -56,7 +56,7 @@ stalled='^daemon \(PID [0-9]+\) has not responded for [0-9]+ ms; using built-in 
 responding='^daemon \(PID [0-9]+\) is responding again$'
 
 # Recover with a fake daemon, and expect these lines in the log, no others.  One
-# that was connected leaves for good when it is dropped; any other stays.
+# that was connected disconnects for good when it is dropped; any other stays.
 recover_with_fake() {		# MODE PATTERN...
 	local pattern connections=0
 	[ "$2" != "$connected" ] || connections=1
@@ -76,13 +76,13 @@ recover_with_fake() {		# MODE PATTERN...
 
 # ---------- no daemon ----------
 
-@test "a server whose daemon is not there recovers, and says so once" {
+@test "a server whose daemon is not there recovers, and logs that once" {
 	recover
 	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile"
 	same_as_stock
 }
 
-@test "a server without a socket configured recovers, and says nothing" {
+@test "a server without a socket configured recovers, and logs nothing" {
 	settings "$DATA" redoahead.socket=
 	recover
 	log_is "$DATA"
@@ -236,8 +236,8 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	recover_with_fake closes "${no_daemon}connection closed by daemon$meanwhile"
 }
 
-@test "a daemon that leaves after it was connected is missed" {
-	recover_with_fake leaves "$connected" "${lost}connection closed by daemon$instead"
+@test "a daemon that disconnects is reported" {
+	recover_with_fake disconnects "$connected" "${lost}connection closed by daemon$instead"
 }
 
 @test "a daemon that connects and then does nothing is noticed by its heartbeat" {
@@ -287,7 +287,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	[ "$(fake_saw "$DATA" "pages punched")" -gt 100 ]
 }
 
-@test "a daemon that always says it sleeps gets its wake-ups, and the server its recovery" {
+@test "a daemon that always reports that it sleeps gets its wake-ups, and the server its recovery" {
 	recover_with_fake never-awake "$connected"
 	[ "$(fake_saw "$DATA" wakeups)" -gt 10 ]
 	[ "$(fake_saw "$DATA" taken)" -gt 1000 ]
@@ -317,7 +317,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 
 # ---------- a daemon with too little ----------
 
-@test "a daemon that may not use io_uring says so, and reads with posix_fadvise" {
+@test "a daemon that may not use io_uring logs that, and reads with posix_fadvise" {
 	daemon_wrapper=("$WORK/without_io_uring" EPERM)
 	start_daemon "$DATA"
 	grep -q 'io_uring cannot be used: .*posix_fadvise' "$DATA.daemon.log"
@@ -414,7 +414,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	same_as_stock
 }
 
-@test "recovery_prefetch = off asks the daemon for nothing" {
+@test "recovery_prefetch = off gives the daemon nothing to do" {
 	settings "$DATA" recovery_prefetch=off
 	start_daemon "$DATA"
 	recover

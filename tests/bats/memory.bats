@@ -45,7 +45,7 @@ judge() {					# RESULTS
 	    pages = run['pages']
 	    print(pages, run['memory'], run['daemon'])
 	    assert run['connected'] and pages['events_lost'] == 0, run
-	    # memory was short, and there was much to read
+	    # there was memory pressure, and there was much to read
 	    assert run['memory']['peak_bytes'] >= 0.9 * limit, run['memory']
 	    assert run['blocks_read'] * 8192 >= 6 * limit, run
 	    assert pages['added'] * 4096 >= 4 * limit, pages

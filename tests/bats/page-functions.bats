@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # Servers that defragment pages the patched way, as a whole: updates of single
-# rows as in bench-recovery's S4, and deletes from each kind of index, recovered
+# rows as in scripts/bench s4, and deletes from each kind of index, recovered
 # by stock, and by the patched server with clear_page_space off and on.  The
 # functions alone are compared by tests/unit/test_compactify.c.
 
 load lib/servers
 
-# Rows that are deleted all over, with an index of each kind, and the table of S4.
+# Rows that are deleted all over, with an index of each kind, and the table of s4.
 schema="
 create table narrow (a int primary key, b int) with (fillfactor = 85);
 insert into narrow select i, 0 from generate_series(1, 40000) i;
@@ -71,7 +71,7 @@ is_sound() {				# DATA
 	stop_server "$1"
 }
 
-# What pg_amcheck does not look at: indexes of other kinds find all rows.
+# What pg_amcheck does not check: indexes of other kinds find all rows.
 same_by_each_index() {		# DATA
 	local found
 	found=$(sql "$1" -c "
@@ -106,8 +106,8 @@ holes() {					# DATA FILE
 }
 
 # Lost otherwise: recovery that leaves other data than stock's, or data that
-# makes no sense; and a setting that does nothing, or more than it says.
-@test "recovery leaves the data of stock, with and without clearing, and clears holes only if asked to" {
+# makes no sense; and a setting that does nothing, or more than is documented.
+@test "recovery leaves the data of stock, with and without clearing, and clears holes only if set" {
 	local table dirty pages copy
 	recover_copy "$STOCK" "$CASE/stock"
 	recover_copy "$PATCHED" "$CASE/off"

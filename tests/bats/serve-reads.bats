@@ -85,7 +85,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	has_reread 1 && skip "pages were evicted by themselves"
 	dd of="$pgdata/base/5/16384" oflag=nocache conv=notrunc,fdatasync count=0 status=none
 	if [ "$(fincore -bno RES "$pgdata/base/5/16384")" -gt 0 ]; then
-		skip "this file system keeps what it is told to evict"
+		skip "this file system keeps what it should evict"
 	fi
 	echo 2000 >&7
 	wait_for has_reread 200
@@ -236,7 +236,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	[ "$(field blocks_read)" -gt 0 ]
 }
 
-@test "without io_uring it says so once and uses posix_fadvise" {
+@test "without io_uring it logs that once and uses posix_fadvise" {
 	relation base/5/16384 100
 	local error
 	for error in EPERM ENOSYS; do

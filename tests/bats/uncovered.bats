@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # What redo reads and redoahead does not fetch: scripts/uncovered-reads on a
-# small scale.  One traced recovery, of which each test looks at one property.
+# small scale.  One traced recovery, of which each test checks one property.
 
 bats_require_minimum_version 1.5.0
 # bats file_tags=exclusive
@@ -45,7 +45,7 @@ sys.exit(None if eval(sys.argv[2]) else json.dumps(report, indent=1))' "$report"
 	done
 }
 
-@test "redo reads nothing of which the WAL told and the daemon was not" {
+@test "redo reads nothing that the WAL names and the daemon did not get" {
 	holds "'named by the WAL, not requested' not in causes"
 	holds "'not named by the WAL, not requested' not in causes"
 }

@@ -38,7 +38,7 @@ end_standby() {
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -w -t "$patience" promote >/dev/null
 }
 
-# Does the view say so?
+# Does the view show that?
 view() {					# EXPRESSION
 	[ "$(sql "$DATA" -c "select $1 from pg_stat_redoahead")" = t ] ||
 		{ sql "$DATA" -x -c "table pg_stat_redoahead" >&2; return 1; }
@@ -152,13 +152,13 @@ prefault_worker() {			# DATA
 	stop_fake
 }
 
-@test "without a daemon the view says that there is none" {
+@test "without a daemon the view shows that there is none" {
 	begin_standby
 	feed_until_view "state = 'disconnected' and daemon_pid is null and connects = 0 and emitted = 0"
 	stop_server "$DATA"
 }
 
-@test "without a socket the view says that it is off" {
+@test "without a socket the view shows that it is off" {
 	settings "$DATA" redoahead.socket=
 	begin_standby
 	feed "$DATA"

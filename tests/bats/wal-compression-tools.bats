@@ -24,7 +24,7 @@ load_images() {
 	sql "$DATA" -f - <"$BATS_TEST_DIRNAME/lib/images.sql" >/dev/null
 }
 
-# Numbers that tell whether two servers hold the same rows.
+# Numbers that show whether two servers hold the same rows.
 rows() {					# DATA
 	sql "$1" -c "select count(*), sum(hashtext(n::text)) from narrow n" \
 		-c "select count(*), sum(hashtext(s::text)) from shuffled s" \
@@ -214,7 +214,7 @@ catch_up() {
 	sql "$STANDBY" -c "checkpoint" -c "update narrow set v = 77 where id % 5 = 0" -c "create index on keys (h)"
 	sql "$DATA" -c "update shuffled set v = 88" -c "create table lost as select * from narrow"
 	stop_server "$DATA"
-	# From its directory, because a server would be asked for its socket, which lies there.
+	# From its directory, because a server would report its socket, which lies there.
 	stop_server "$STANDBY"
 	as_server_user "$PATCHED/bin/pg_rewind" -D "$DATA" --source-pgdata "$STANDBY" --no-sync
 	start_server "$PATCHED" "$STANDBY"

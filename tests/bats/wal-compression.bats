@@ -249,7 +249,7 @@ stops_stock() {				# SETTING
 
 # ---------- corruption ----------
 
-# Redo must stop at the image and say why, and must not have opened the database.
+# Redo must stop at the image and report why, and must not have opened the database.
 stops_at() {				# DATA LSN METHOD MESSAGE
 	run -1 start_server "$PATCHED" "$1"
 	cat "$1.log"

@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput(const uint8 *data, size_t size)
 		memcpy(hole, data, sizeof(hole));
 		data += sizeof(hole);
 		size -= sizeof(hole);
-		/* the server checks this of what a record says */
+		/* the server checks this of a record */
 		if ((uint32) hole[0] + hole[1] > block_size)
 			return 0;
 	}

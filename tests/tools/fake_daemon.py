@@ -17,7 +17,7 @@ is removed.  The default is 1, and 0 means any number.  MODE is one of:
   short-reply     answers with one byte
   garbage-reply   answers with bytes that are no reply
   wrong-version   speaks another version of the protocol
-  leaves          accepts, and closes the connection
+  disconnects     accepts, and closes the connection
   dead            accepts, and does nothing more
   idle            moves its heartbeat, but takes no references
   chatters        sends a byte after its reply
@@ -28,8 +28,8 @@ is removed.  The default is 1, and 0 means any number.  MODE is one of:
   scribbles       overwrites the whole ring with random bytes, for ever
   truncates       tries to shrink, grow and seal the ring; then it is good
   punches         takes the ring's memory away page by page; then it is good
-  never-awake     says that it sleeps, whatever happens; otherwise good
-  blocks-wakeups  says that it sleeps, and makes the eventfd block its writers
+  never-awake     reports that it sleeps, whatever happens; otherwise good
+  blocks-wakeups  reports that it sleeps, and makes the eventfd block its writers
 """
 import fcntl
 import json
@@ -66,7 +66,7 @@ class Server:
         self.seen = seen
         message, descriptors, _, _ = socket.recv_fds(connection, HANDSHAKE_BYTES + 1, 2)
         if not message:
-            raise ConnectionAbortedError("the server said nothing")
+            raise ConnectionAbortedError("the server sent nothing")
         if len(message) != HANDSHAKE_BYTES or len(descriptors) != 2:
             raise SystemExit(f"not a handshake: {len(message)} bytes, {len(descriptors)} descriptors")
         self.memfd, self.eventfd = descriptors
@@ -148,7 +148,7 @@ class Server:
         self.connection.send(reply(version=VERSION + 1))
         self.wait_until_left()
 
-    def leaves(self):
+    def disconnects(self):
         self.connection.send(reply())
         self.wait_for_references()
 

@@ -9,7 +9,7 @@ business (exec -a).  Two files are made, and taken out of the page cache:
                                  the first WARM
     DIRECTORY/pg_wal/segment     WAL blocks
 
-Then it tells where it is ready, on standard output, as "PID INODE" (the inode of
+Then it reports that it is ready, on standard output, as "PID INODE" (the inode of
 the relation), and begins to read when there is a line to read from standard
 input.  It ends when it has read.
 
@@ -30,7 +30,7 @@ def make(path, blocks):
         os.write(descriptor, os.urandom(BLOCK))
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    # No more than what is asked for is to be read.
+    # No more than what is requested is to be read.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
     return descriptor
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Recover one small crashed cluster on a device, and tell what happened, as JSON.
+"""Recover one small crashed cluster on a device, and report what happened, as JSON.
 
 The cluster is made by scripts/lib/bench, once for all recoveries in WORK.  The
 copy stays as redo left it, before any session: in WORK/NAME.data, copied there
-from the device.  What is told is what the benchmarks record of a run, and for
+from the device.  What is reported is what the benchmarks record of a run, and for
 a run with the daemon
 
     daemon_bytes   what it had made devices read at the end of recovery, and
@@ -35,7 +35,7 @@ WORKLOAD = workload.Workload(
 
 
 class Ending(threading.Thread):
-    """Notes what the daemon had read when it said that recovery had ended, and at its own end."""
+    """Notes what the daemon had read when it logged that recovery had ended, and at its own end."""
 
     def __init__(self, place):
         super().__init__(daemon=True)
@@ -62,14 +62,14 @@ class Ending(threading.Thread):
 
 
 def recover(stage, configuration, builds, place):
-    """One recovery on a stage, with all that is to be told of it."""
+    """One recovery on a stage, with all that is to be reported of it."""
     timeline = os.path.join(place, 'timeline')
     ending = Ending(place)
     ending.start()
     with trace.Watch(os.path.dirname(stage.directory), stage.image,
                      lambda seconds, lsn: None, stage.model) as watch:
         run = recovery.recover(
-            stage.image, configuration, builds, script.find_daemon(), place, watch.tell,
+            stage.image, configuration, builds, script.find_daemon(), place, watch.note,
             pristine=True, conditions=recovery.Conditions(
                 directory=stage.directory, copy=stage.copy, timeline=timeline))
     ending.over.set()

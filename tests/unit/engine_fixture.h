@@ -44,7 +44,7 @@ static struct
 	unsigned	short_by;		/* blocks missing at the end of each request */
 	int			broken;			/* error that flush returns, or 0 */
 	bool		no_cachestat;	/* can residency not be checked? */
-	unsigned	looks;			/* residency checks */
+	unsigned	checks;			/* residency checks */
 	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
 	unsigned	releases;		/* blocks released */
 	bool		released[MAX_REQUESTS]; /* block n is one of them */
@@ -117,7 +117,7 @@ fake_residency(int fd, uint64_t offset, uint32_t bytes)
 	unsigned	gone = 0;
 
 	(void) fd;
-	fake.looks++;
+	fake.checks++;
 	if (fake.no_cachestat)
 		return -ENOSYS;
 	for (uint64_t block = offset / BLOCK_BYTES; block < (offset + bytes) / BLOCK_BYTES; block++)

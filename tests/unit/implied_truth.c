@@ -1,9 +1,9 @@
 /*
  * implied_truth.c
- *		Where PostgreSQL's own code says that map and SLRU entries are.
+ *		Where PostgreSQL's own code has map and SLRU entries are.
  *
  * The functions and macros that know are private to the server's source files,
- * so this file is compiled once with each of them included, as TRUTH_FILE says.
+ * so this file is compiled once with each of them included, as TRUTH_FILE names it.
  * Their other functions are dropped by the linker (--gc-sections); nothing of
  * the server runs here.
  */

@@ -1,6 +1,6 @@
 /*
  * implied_truth.h
- *		Where PostgreSQL's own code says that map and SLRU entries are.
+ *		Where PostgreSQL's own code has map and SLRU entries are.
  */
 #ifndef IMPLIED_TRUTH_H
 #define IMPLIED_TRUTH_H

@@ -22,7 +22,7 @@ typedef enum PageShape
 	NUM_SHAPES
 } PageShape;
 
-/* A source of numbers that look random */
+/* A source of pseudo-random numbers */
 typedef struct PageRandom
 {
 	uint64		state;

@@ -9,12 +9,12 @@
  * reading beyond their ends is noticed, too.
  *
  * Stock's code can be made to write beyond its own memory by a line pointer
- * that reaches beyond pd_special.  It isn't asked about pages where it would;
+ * that reaches beyond pd_special.  It isn't called for pages where it would;
  * implementations have to leave those to it, unchanged.
  *
  * With clear_page_space, what was vacated has to be zero.
  *
- * How much room there is for a heap tuple has to be what the rules say.
+ * How much room there is for a heap tuple has to follow the rules.
  *
  * Prints TAP, without a library, because it's also run on an emulated CPU for
  * which there is none.  Run by tests/unit/run-compactify.

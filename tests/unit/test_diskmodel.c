@@ -3,7 +3,7 @@
  *		The disk model in a time of its own, without FUSE or data: its figures,
  *		its order, its caches.
  *
- * What a benchmark on modelled disks says is worth what these figures are.
+ * A benchmark on modelled disks is worth what these figures are.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -349,7 +349,7 @@ test_no_read_starves(void **state)
 	disk__destroy(disk);
 }
 
-/* A model that is asked late serves the next request from when it could have. */
+/* A model that is called late serves the next request from when it could have. */
 static void
 test_late_callers_cost_nothing(void **state)
 {

@@ -169,7 +169,7 @@ reads_that_do_not_complete_are_given_up(void **state)
 	assert_in_range(fake_now_us - begin_us, 10000000, 60000000);
 }
 
-/* Lost otherwise: blocks, whenever the kernel is short of memory. */
+/* Lost otherwise: blocks, under memory pressure. */
 static void
 refused_requests_are_submitted_again(void **state)
 {

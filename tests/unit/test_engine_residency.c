@@ -59,16 +59,16 @@ evicted_blocks_are_read_again_when_redo_waits(void **state)
 static void
 residency_is_not_checked_while_redo_proceeds(void **state)
 {
-	unsigned	looks;
+	unsigned	checks;
 
 	(void) state;
 	start(64, 4096);
 	read_all(2000);
-	looks = fake.looks;
+	checks = fake.checks;
 	for (uint64_t lsn = 1001; lsn < 3000; lsn += 10)
 		run(lsn);
-	assert_int_equal(fake.looks, looks);
-	assert_int_equal(engine__counters(engine)->blocks_revalidated, fake.looks);
+	assert_int_equal(fake.checks, checks);
+	assert_int_equal(engine__counters(engine)->blocks_revalidated, fake.checks);
 	assert_int_equal(engine__counters(engine)->blocks_reread, 0);
 	finish_and_account(2000);
 }
@@ -83,7 +83,7 @@ without_cachestat_nothing_is_checked(void **state)
 	read_all(2000);
 	for (uint64_t lsn = 1001; lsn < 2000; lsn += 100)
 		stall(lsn);
-	assert_int_equal(fake.looks, 1);
+	assert_int_equal(fake.checks, 1);
 	finish_and_account(2000);
 }
 

@@ -73,7 +73,7 @@ test_grows_up_to_its_bound(void **state)
 	assert_int_equal(hash.count, count);
 }
 
-/* Lost otherwise: entries behind a removed one, and the room that it leaves. */
+/* Lost otherwise: entries behind a removed one, and the room that it frees. */
 static void
 test_removal(void **state)
 {

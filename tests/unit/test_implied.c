@@ -53,7 +53,7 @@ test_heap_insert(void **state)
 	record->header.xl_info |= XLOG_HEAP_INIT_PAGE;
 	assert_int_equal(implied__of_block(record, 0, refs), 1);
 
-	/* A full-page image is not looked at, unless it's only for checking. */
+	/* A full-page image is not read, unless it's only for checking. */
 	block->has_image = true;
 	assert_int_equal(implied__of_block(record, 0, refs), 1);
 	block->apply_image = true;
@@ -143,7 +143,7 @@ test_heap_update(void **state)
 	check_block(0, REDOAHEAD_FORK_VM, 1);
 	assert_int_equal(implied__of_block(record, 1, refs), 0);
 
-	/* If a map page is named, redo leaves the other one alone. */
+	/* If a map page is named, redo does not read the other one. */
 	((xl_heap_update *) data)->flags = XLH_UPDATE_NEW_ALL_VISIBLE_CLEARED |
 		XLH_UPDATE_OLD_ALL_VISIBLE_CLEARED;
 	name_block(2, VISIBILITYMAP_FORKNUM, 1);

@@ -39,7 +39,7 @@ test_commit_and_abort(void **state)
 		track_commit_timestamp = false;
 	}
 
-	/* Preparation leaves pg_xact alone. */
+	/* Preparation does not read pg_xact. */
 	begin(RM_XACT_ID, XLOG_XACT_PREPARE);
 	record->header.xl_xid = 1000;
 	add_value(TimestampTz, 0);

@@ -1,11 +1,11 @@
 /*
  * test_wal_compression.c
  *		What wal_compression.c of the patched source does in a build that lacks
- *		libraries: it says so, compresses and decompresses nothing by them, and
+ *		libraries: it reports that, compresses and decompresses nothing by them, and
  *		does all the rest.
  *
  * run-wal_compression compiles this with all libraries, without each of them, and
- * without any; WITHOUT_LZ4, WITHOUT_ZSTD and WITHOUT_ZLIB say what is left out.
+ * without any; WITHOUT_LZ4, WITHOUT_ZSTD and WITHOUT_ZLIB set what is left out.
  */
 #include "postgres_fe.h"
 

@@ -162,7 +162,7 @@ collect(struct backend *backend, struct backend_completion *done)
 	return n;
 }
 
-/* The kernel is short of memory: it accepts what is held back next time. */
+/* Memory pressure: it accepts what is held back next time. */
 static bool
 is_shortage(int err)
 {

@@ -14,7 +14,7 @@
 #include "engine/counters.h"
 #include "engine/block_log.h"
 
-/* What the engine asks the machine; passed in so that tests decide it. */
+/* What the engine reads of the machine; passed in so that tests decide it. */
 struct engine_environment
 {
 	uint64_t	(*now_us) (void);	/* time that never jumps, us */

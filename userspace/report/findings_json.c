@@ -3,7 +3,7 @@
  *		What a trace found, for programs: one JSON object on one line.
  *
  * Times are in seconds, sizes in bytes, everything else in blocks, calls or
- * requests, as the name says.  A share of nothing is null.  The man page lists
+ * requests, as the name indicates.  A share of nothing is null.  The man page lists
  * the members.
  */
 #include <errno.h>

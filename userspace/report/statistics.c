@@ -4,7 +4,7 @@
  *
  * The file is replaced atomically.
  * Times are in seconds, everything else in blocks, references, requests or
- * files, as the name says.
+ * files, as the name indicates.
  */
 #include <errno.h>
 #include <json-c/json.h>

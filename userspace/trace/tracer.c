@@ -3,7 +3,7 @@
  *		Traces one recovery, from waiting for it to the report.
  *
  * Events are consumed twenty times a second.  Recovery is only observed: no
- * process is stopped, signalled or asked anything.
+ * process is stopped, or signalled.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@ the `with` block ends; one that a killed program left behind is removed when
 the next is made.  What is written to a device is not limited, and no CPU time.
 
 Processes enter the group before they become another user and before they run
-what was asked for, so that everything they do is counted.
+what was requested, so that everything they do is counted.
 """
 import glob
 import os

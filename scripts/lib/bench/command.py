@@ -13,7 +13,7 @@ DESCRIPTION = """Measure redoahead against stock PostgreSQL.
   bench compare OLD NEW     show two results side by side
   bench readme FILE         write the table of a result into README.md
 
-Each run recovers a fresh copy of a crashed cluster, or does what its scenario says; the
+Each run recovers a fresh copy of a crashed cluster, or does what its scenario declares; the
 configurations take turns.  Crashed clusters are made once and kept (in REDOAHEAD_BENCH_DIR,
 default /var/tmp/redoahead-bench).  Nothing else stays, whatever the end is: no server, no
 array, no file system, no cgroup, no copy.

@@ -7,7 +7,7 @@ may hold anything; where holes differ so do checksums, and only then the
 checksum field is left out.  Length counts: a block more is a difference, even
 when it is all zeroes, because redo extends files deterministically.
 
-Not compared, because it says nothing about recovered data:
+Not compared, because it does not show recovered data:
  - what is rebuilt or local: relation cache files (pg_internal.init), temporary
    files and temporary relations, pg_control, statistics, pg_subtrans,
    pg_notify, pg_serial;
@@ -16,7 +16,7 @@ Not compared, because it says nothing about recovered data:
 The free space map is not WAL-logged.  With data checksums, redo changes its
 pages without marking them dirty (MarkBufferDirtyHint), so what reaches the
 disk depends on when something else writes the page.  Its differences are
-counted and told, but two clusters that differ in nothing else are identical.
+counted and reported, but two clusters that differ in nothing else are identical.
 """
 import os
 import re
@@ -45,8 +45,8 @@ class NotComparable(Exception):
 @dataclass
 class Result:
     """What a comparison found."""
-    ignore_lsn: bool = False    # asked to leave LSNs and checksums of pages out
-    ignore_padding: bool = False        # asked to leave out what aligns rows
+    ignore_lsn: bool = False    # leave LSNs and checksums of pages out
+    ignore_padding: bool = False        # leave out what aligns rows
     files: int = 0              # files compared
     blocks: int = 0             # blocks compared, both sides having them
     holes: int = 0              # of those, blocks that differ in the hole only

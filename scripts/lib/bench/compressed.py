@@ -2,7 +2,7 @@
 
 A table is filled, and its rows are updated many times over while an old
 transaction keeps every version, as happens under a long report.  Then that ends,
-and VACUUM removes the dead rows: most of each page.  compsize tells how many
+and VACUUM removes the dead rows: most of each page.  compsize prints how many
 bytes of the disk the files of the table take after that.
 """
 import os
@@ -70,11 +70,11 @@ def stress(server, rows):
 
 
 def disk_bytes(paths):
-    """What compsize says of files: bytes on disk, and bytes in them."""
+    """What compsize prints of files: bytes on disk, and bytes in them."""
     text = loop.command('compsize', '-b', *paths)
     match = re.search(r'^TOTAL\s+\d+%\s+(\d+)\s+(\d+)', text, re.MULTILINE)
     if not match:
-        raise host.HostError(f'compsize told no total:\n{text}')
+        raise host.HostError(f'compsize printed no total:\n{text}')
     return {'disk_bytes': int(match[1]), 'extent_bytes': int(match[2])}
 
 

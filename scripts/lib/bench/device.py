@@ -138,7 +138,7 @@ def fill(mount):
     The files that the model keeps the data in are sparse.  Finding room in
     them takes longer than the model allows for.  More than half is left,
     because btrfs's own trees do not find room where data was.  Where btrfs has
-    less room for data than it says, on a single disk for instance, less must do.
+    less room for data than it reports, on a single disk for instance, less must do.
     """
     path = os.path.join(mount, 'fill')
     left = int(shutil.disk_usage(mount).free * 0.4)

@@ -1,10 +1,10 @@
-"""One recovery, with all that others than our own probes tell of its reads.
+"""One recovery, with all that others than our own probes report of its reads.
 
     strace            each read, write and fadvise of each process of the server
     page cache        the kernel's events, in a trace of their own (pagecache)
     mincore           the files' pages in the page cache, before and after
     /proc/PID/io      what the startup process and the daemon read, and made devices read
-    /sys/block/*/stat what the device was asked for
+    /sys/block/*/stat what was requested of the device
     redo-waits.bt     whether a read slept, and for what (waits)
     the server        pg_stat_io and pg_stat_slru
     the daemon        its list of blocks
@@ -23,7 +23,7 @@ from . import host, pagecache, postgres, recovery, syscalls, waits
 PAGE = os.sysconf('SC_PAGE_SIZE')
 GROUP = 2026                    # a group id that nobody has
 SEGMENT = re.compile(r'\.\d+$')
-LOOK = 0.02                     # seconds between two looks at /proc/PID/io
+POLL = 0.02                     # seconds between two reads of /proc/PID/io
 
 
 def cached_data_pages(directory):
@@ -40,8 +40,8 @@ class Accounts(host.Sampler):
     """The last that /proc/PID/io reported of processes, as long as the `with` block lasts."""
 
     def __init__(self):
-        super().__init__(LOOK)
-        self.pids = []          # to look at
+        super().__init__(POLL)
+        self.pids = []          # to read
         self.last = {}          # pid -> bytes that it made devices read
 
     def sample(self):
@@ -98,7 +98,7 @@ class Evictor(host.Sampler):
     """Evicts files from the page cache, over and over, as long as the `with` block lasts."""
 
     def __init__(self, paths):
-        super().__init__(LOOK)
+        super().__init__(POLL)
         self.paths = paths
 
     def sample(self):
@@ -119,7 +119,7 @@ def wait_for_redo(server, accounts):
                 if pid is None:
                     raise recovery.RunRejected('there was no redo: not a crashed cluster')
                 return pid
-        time.sleep(LOOK)
+        time.sleep(POLL)
     raise recovery.RunRejected(f'{server.log}: recovery did not end')
 
 
@@ -132,7 +132,7 @@ def fetch_small(directory):
 
 
 def judge(events, daemon, startup, inodes):
-    """What became of the pages of files, as pagecache.judge tells."""
+    """What became of the pages of files, as pagecache.judge returns it."""
     with open(events, encoding='utf-8', errors='replace') as file:
         return pagecache.judge(file, daemon.pid if daemon else -1, startup, inodes)
 
@@ -140,7 +140,7 @@ def judge(events, daemon, startup, inodes):
 def collect(image, case, builds, program, place, directory, beside):
     """Recover a copy of an image; returns the evidence, as a dictionary.
 
-    case says who recovers, and what is done to the second largest relation
+    case determines who recovers, and what is done to the second largest relation
     (validate.Case).  beside is a context manager made from (directory), active
     from before the server starts until after recovery: `redoahead trace`, or
     nothing.
@@ -181,7 +181,7 @@ def collect(image, case, builds, program, place, directory, beside):
                     found['wal_cached'] = recovery.wal_bytes_cached(image, directory)
                     found['connected'] = 'redoahead: connected to daemon' in server.text()
                     server.stop('immediate')
-            time.sleep(2 * LOOK)
+            time.sleep(2 * POLL)
         found['device'] = {name: after[name] - device[name] for name in device} if device else None
         found['startup_pid'], found['startup_device_bytes'] = startup, accounts.last.get(startup)
         if daemon:
@@ -207,5 +207,5 @@ def collect(image, case, builds, program, place, directory, beside):
                                   if kind != 'wal' and result == 'read'}
     if found['connected'] != config.daemon:
         raise recovery.RunRejected(f'{config.name}: the startup process did '
-                                   f'{"" if found["connected"] else "not "}attach to a daemon')
+                                   f'{"" if found["connected"] else "not "}connect to a daemon')
     return found

@@ -18,7 +18,7 @@ MB = 1024 * 1024
 
 
 class HostError(Exception):
-    """The machine cannot do what was asked; the message says what to do."""
+    """The machine cannot do what was requested; the message has the remedy."""
 
 
 class Sampler(threading.Thread):
@@ -116,7 +116,7 @@ def block_device(path):
 def devices_below(path):
     """Directories in sysfs of the block devices whose reads serve path.
 
-    btrfs lies on devices of its own choice, and says on which.  An empty list
+    btrfs lies on devices of its own choice, and reports on which.  An empty list
     means that nothing is known.
     """
     sysfs = block_device(path)
@@ -209,7 +209,7 @@ def disk_in_flight(sysfs):
 
 
 def stat_fields(pid):
-    """What /proc/PID/stat says after the name: state, parent, ..."""
+    """What /proc/PID/stat has after the name: state, parent, ..."""
     with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
         return file.read().rpartition(')')[2].split()
 
@@ -251,7 +251,7 @@ def process_schedule_seconds(pid):
     if text is None and os.path.exists('/proc/self/schedstat'):
         return None
     if text is None or text.startswith('0 '):
-        raise HostError(f'the kernel tells no CPU time in /proc/{pid}/schedstat; it needs '
+        raise HostError(f'the kernel reports no CPU time in /proc/{pid}/schedstat; it needs '
                         'CONFIG_SCHED_INFO')
     return int(text.split()[0]) / 1e9
 
@@ -342,7 +342,7 @@ def residency(path):
     libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
     answers = ctypes.create_string_buffer(-(-size // os.sysconf('SC_PAGE_SIZE')))
     with open(path, 'rb', buffering=0) as file:
-        # PROT_READ, MAP_SHARED: asks about the pages, touches none
+        # PROT_READ, MAP_SHARED: only queries the pages, touches none
         address = libc.mmap(None, size, 1, 1, file.fileno(), 0)
     if address in (None, ctypes.c_void_p(-1).value):
         raise HostError(f'cannot map {path}: {os.strerror(ctypes.get_errno())}')

@@ -1,9 +1,9 @@
 """Crashed clusters, each made once and kept.
 
 An image is a data directory whose server was killed at the end of a load, with
-a file image.json beside it that says what it is.  It lies in
+a file image.json beside it that describes it.  It lies in
 DIRECTORY/images/pgVERSION-WORKLOAD-SIZE and is never changed: recoveries run
-on copies.  An image made with other parameters than asked for is made anew.
+on copies.  An image made with other parameters than requested is made anew.
 
 Images are always made by the stock server.  They are crashed by stopping the
 server in immediate mode.  A workload with `from_base` is replayed from further

@@ -11,7 +11,7 @@ import time
 
 from . import host, postgres
 
-LOOKS = 200                     # at a file system that is in use, POLL seconds apart
+TRIES = 200                     # to unmount a file system that is in use, POLL seconds apart
 EXT4 = ('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0')
 
 
@@ -47,8 +47,8 @@ def remove(place):
 
 
 def unmount(point):
-    """io_uring lets go of the files of a process that has ended a little later."""
-    for _ in range(LOOKS):
+    """io_uring closes the files of a process a little after it has ended."""
+    for _ in range(TRIES):
         try:
             command('umount', point)
             return

@@ -1,12 +1,12 @@
 """What became of the pages that the daemon brought into the page cache.
 
-The kernel tells, through events in tracefs: who added a page to the page
+The kernel reports, through events in tracefs: who added a page to the page
 cache, that a page left it, and who read which pages through it.  Of each page
 of a relation or an SLRU that the daemon added, the next thing that happens to
 it is one of these:
 
     used       the startup process reads it
-    evicted    it leaves the page cache before that
+    evicted    it is evicted from the page cache before that
     left       neither, until redo ends
 
 and of each page that the startup process had to add itself, because it was not
@@ -71,7 +71,7 @@ def tracefs():
 
 
 def missing():
-    """Why this machine cannot tell, in words; None if it can."""
+    """Why this machine cannot report that, in words; None if it can."""
     if os.geteuid() != 0:
         return 'must be root to trace'
     try:
@@ -128,7 +128,7 @@ class Trace:
             self.lost = self.overruns()
 
     def statistics(self, name):
-        """The sum over CPUs of a number that the buffers tell of themselves."""
+        """The sum over CPUs of a number that the buffers report of themselves."""
         total = 0
         for cpu in os.listdir(f'{self.instance}/per_cpu'):
             total += int(host.first_line(f'{self.instance}/per_cpu/{cpu}/stats', f'{name}:') or 0)

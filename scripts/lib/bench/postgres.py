@@ -16,13 +16,13 @@ from . import host
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '../../..'))
 PATIENCE = 1800                 # seconds until a server counts as stuck
-POLL = 0.05                     # seconds between two looks at a log
+POLL = 0.05                     # seconds between two checks of a log
 SEALED = 0o400                  # mode of a WAL segment that is never written again
 LOG_LINE = re.compile(r'\[(\d+)\] (\w+):  (.*)')
 
 
 class PostgresError(Exception):
-    """A server did not do what it should; the message says which and what."""
+    """A server did not do what it should; the message names which and what."""
 
 
 # ---------- the user ----------
@@ -80,7 +80,7 @@ class Build:
     """An installed PostgreSQL."""
     name: str                   # stock, patched, or another of scripts/build-postgresql
     prefix: str                 # where it is installed
-    version: str                # as the server says it, such as 18.6
+    version: str                # as the server reports it, such as 18.6
 
     def program(self, name):
         return os.path.join(self.prefix, 'bin', name)
@@ -142,7 +142,7 @@ class Process:
 
     def __init__(self, arguments, log, as_user=as_owner, limit=None):
         self.log = log          # path of its log file
-        self.offset = 0         # bytes of the log that were looked at
+        self.offset = 0         # bytes of the log that were read
         how = as_user()
         if limit:
             arguments = limit.command(become(how, arguments))
@@ -188,7 +188,7 @@ class Server(Process):
         self.build = build
         self.directory = directory
         self.socket_directory = socket_directory
-        self.unread = []        # lines of the log that nobody has asked for yet
+        self.unread = []        # lines of the log that nobody has read yet
         settings = {'listen_addresses': '', 'unix_socket_directories': socket_directory,
                     'log_line_prefix': '%m [%p] ', **settings}
         options = [word for name, value in settings.items() for word in ('-c', f'{name}={value}')]
@@ -257,7 +257,7 @@ class Server(Process):
 
 
 def control_data(build, directory):
-    """What pg_controldata says, as a dictionary."""
+    """What pg_controldata prints, as a dictionary."""
     text = run([build.program('pg_controldata'), directory])
     return {name.strip(): value.strip()
             for name, _, value in (line.partition(':') for line in text.splitlines())}

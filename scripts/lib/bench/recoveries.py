@@ -15,7 +15,7 @@ from . import cgroup, config, pagecache, recovery, script, trace
 from .scenario import Measure, Part
 
 STARTUP = re.compile(r'\[(\d+)\] LOG:  redo starts at ')
-LOOKING = re.compile(r'looking ahead (\d+) block references')
+LOOKAHEAD = re.compile(r'looking ahead (\d+) block references')
 
 MEASURES = (
     Measure('redo_seconds', 'redo s', '{:.2f}'),
@@ -83,7 +83,7 @@ def recover(bench, case, name, stage, place):
     with script.maybe(case.memory_limit, cgroup.MemoryLimit) as limit, tracing, \
             trace.Watch(os.path.dirname(stage.directory), stage.image,
                         bench.show(stage.image), stage.model) as watch:
-        run = recovery.recover(stage.image, chosen, bench.builds, bench.program, place, watch.tell,
+        run = recovery.recover(stage.image, chosen, bench.builds, bench.program, place, watch.note,
                                conditions=recovery.Conditions(stage.directory, tracing.copy,
                                                               limit, timeline))
     run.update(watch.figures(run), **tracing.figures())
@@ -150,20 +150,20 @@ class PagesBeside(Beside):
         return self
 
     def figures(self):
-        """What became of the pages read ahead, and how far daemon and server looked."""
+        """What became of the pages read ahead, and how far daemon and server looked ahead."""
         self.close()
         with open(os.path.join(self.place, 'stats.json'), encoding='utf-8') as file:
             stats = json.load(file)
         with open(os.path.join(self.place, 'server.log'), encoding='utf-8',
                   errors='replace') as file:
             log = file.read()
-        looking = LOOKING.search(log)
+        lookahead = LOOKAHEAD.search(log)
         with open(self.output, encoding='utf-8', errors='replace') as file:
             pages = pagecache.judge(file, stats['pid'], int(STARTUP.search(log)[1]),
                                     pagecache.data_inodes(self.stage.directory))
         os.remove(self.output)
         return {'readahead_limit': stats['control']['readahead_limit'],
-                'lookahead': int(looking[1]) if looking else None,
+                'lookahead': int(lookahead[1]) if lookahead else None,
                 'pages': {**pages, 'events_lost': self.trace.lost},
                 'evicted_share': pages['evicted_share']}
 

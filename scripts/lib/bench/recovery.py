@@ -2,12 +2,12 @@
 
 The copy of the image, the state of the page cache and the start of the daemon
 come before the clock; the server measures redo itself ("redo done").  A run
-that did not do what its configuration says raises RunRejected: there is no
+that did not do what its configuration names raises RunRejected: there is no
 silent fallback.
 
 Coverage is measured from outside: of the blocks that redo read, those for
-which the startup process did not have to ask the device.  A block that is
-already on its way when redo asks counts as covered.
+which the startup process did not have to read from the device.  A block that is
+already on its way when redo needs it counts as covered.
 """
 import json
 import os
@@ -40,7 +40,7 @@ REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s,
 CONNECTED = re.compile(r'redoahead: connected to daemon')
 SOCKET = 'pg_stat_tmp/redoahead.sock'
 
-LONGEST_LOOK = 3.0              # seconds between two looks at the log, else Suspended
+LONGEST_GAP = 3.0               # seconds between two reads of the log, else Suspended
 ATTEMPTS = 3                    # times that a suspended recovery is tried
 
 
@@ -49,7 +49,7 @@ class RunRejected(Exception):
 
 
 class Suspended(RunRejected):
-    """Nothing ran for a while in the middle of redo: the time says nothing."""
+    """Nothing ran for a while in the middle of redo: the time means nothing."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Daemon(postgres.Process):
         more = ['--timeline', conditions.timeline] if conditions.timeline else []
         more += ['--block-log', conditions.blocks] if conditions.blocks else []
         # Started by root it becomes the owner by itself, and may live where
-        # the owner cannot look.
+        # the owner cannot read it.
         super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more], log,
                          as_user=postgres.as_self, limit=conditions.limit)
         socket = os.path.join(directory, SOCKET)
@@ -100,7 +100,7 @@ class Daemon(postgres.Process):
             if not stats['connected'] and stats['recoveries'] > 0:
                 return stats['recovery']
             time.sleep(postgres.POLL)
-        raise RunRejected(f'{self.stats_path} does not tell of an ended recovery')
+        raise RunRejected(f'{self.stats_path} has no ended recovery')
 
 
 def redo_times(server):
@@ -126,17 +126,17 @@ def with_accidents(progress, image, accidents, daemon, met):
 
 
 def watch_redo(server, progress):
-    """Follow the log until redo is done; returns what it and /proc told."""
+    """Follow the log until redo is done; returns what it and /proc reported."""
     pid = None                  # of the startup process
-    told = False                # was progress called?
+    called = False              # was progress called?
     device_bytes = None         # that the startup process made devices read
     connected = False
     lsn = None
-    start = looked = time.monotonic()
+    start = read_at = time.monotonic()
     end = start + postgres.PATIENCE
     while time.monotonic() < end:
-        gap, looked = time.monotonic() - looked, time.monotonic()
-        if gap > LONGEST_LOOK:
+        gap, read_at = time.monotonic() - read_at, time.monotonic()
+        if gap > LONGEST_GAP:
             raise Suspended(f'the machine, or this program, was suspended for {gap:.0f} s '
                             'during recovery')
         for source, _, text in server.messages():
@@ -150,7 +150,7 @@ def watch_redo(server, progress):
             if done:
                 user, system, elapsed = (float(done[field]) for field in (2, 3, 4))
                 latest = host.process_device_bytes(source)
-                if not told:        # it was over at the first look
+                if not called:      # it was over at the first read
                     progress(elapsed, lsn)
                 return {'connected': connected, 'redo_seconds': elapsed,
                         'startup_cpu_seconds': round(user + system, 2),
@@ -163,7 +163,7 @@ def watch_redo(server, progress):
             latest = host.process_device_bytes(pid)
             device_bytes = latest if latest is not None else device_bytes
             progress(time.monotonic() - start, lsn)
-            told = True
+            called = True
         time.sleep(postgres.POLL)
     raise RunRejected(f'no "redo done" in {server.log} after {postgres.PATIENCE} s')
 
@@ -179,7 +179,7 @@ def blocks_read_by_redo(server):
 def wal_bytes_cached(image, directory):
     """WAL in the page cache, bytes: after a cold start, what redo has read.
 
-    The image's segments are looked at, because the copy's, which are the same
+    The image's segments are read, because the copy's, which are the same
     files, may be gone already.  Only the last one is the copy's own, and there.
     """
     wal = os.path.join(image.directory, 'pg_wal')
@@ -193,7 +193,7 @@ def wal_bytes_read(image, directory, config, limit):
     """WAL that redo has read from the device, bytes."""
     if config.warm:
         return 0
-    # Where memory is short, what was read first has left the cache.
+    # Under memory pressure, what was read first has been evicted.
     return image.facts['wal_bytes'] if limit else wal_bytes_cached(image, directory)
 
 
@@ -223,12 +223,12 @@ def recover(image, config, builds, program, place, progress=lambda seconds, lsn:
             pristine=False, conditions=Conditions()):
     """Recover a fresh copy of an image; returns what was measured.
 
-    The copy is left behind in place/data, or where the conditions say.  A
+    The copy is left behind in place/data, or where the conditions name.  A
     pristine one is shut down cleanly, as redo left it: the first session of a
     server already prunes pages of the catalogs, or does not, as chance has it.
     How many blocks redo read is not known then, nor is the coverage, until
     count_blocks is called.  A recovery in which the machine was suspended is
-    repeated; the result says how often that was.
+    repeated; the result has how often that was.
     """
     for attempt in range(ATTEMPTS):
         try:
@@ -301,11 +301,11 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')
     if run['connected'] != config.daemon:
-        said = [line for log in (server, daemon) if log for line in log.text().splitlines()
+        lines = [line for log in (server, daemon) if log for line in log.text().splitlines()
                 if 'redoahead' in line]
         raise RunRejected('\n'.join([
             f'{config.name}: the startup process '
-            f'{"connected" if run["connected"] else "did not connect"} to a daemon:', *said[-8:]]))
+            f'{"connected" if run["connected"] else "did not connect"} to a daemon:', *lines[-8:]]))
     if postgres.parse_lsn(run['redo_done_lsn']) < image.end_lsn - BLOCK * 16:
         raise RunRejected(f'{config.name}: redo ended at {run["redo_done_lsn"]}, long before the '
                           f'end of the WAL at {image.facts["end_lsn"]}')

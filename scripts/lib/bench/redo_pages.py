@@ -4,7 +4,7 @@ No debugger and no hook: a stock server runs updates of single rows all over a
 table, with `wal_consistency_checking`, by which every record carries the page
 as it was after it.  pg_waldump saves these.  The page before a prune record is
 that of the last record before on the same block, with the line pointers changed
-as the prune record says; that of the prune record itself proves it.
+as the prune record describes it; that of the prune record itself proves it.
 """
 import os
 import re

@@ -128,7 +128,7 @@ def markdown(scenario, result, pictures=()):
 # ---------- two results ----------
 
 def warnings(old, new):
-    """Lines that say why two results may not be comparable."""
+    """Lines that describe why two results may not be comparable."""
     found = []
     for key, name in COMMON:
         a, b = old.header.get(key), new.header.get(key)

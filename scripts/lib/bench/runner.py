@@ -99,7 +99,7 @@ class Bench:
         return root
 
     def place(self, name, memory=False, **more):
-        """A directory to work in, on tmpfs if asked for; gone when the `with` block ends."""
+        """A directory to work in, on tmpfs if requested; gone when the `with` block ends."""
         if memory and self.options.device == 'ssd':
             host.require_space(MEMORY, min(4 << 30, self.scenario.space))
             return script.memory_place(os.path.join(MEMORY, 'redoahead-bench'), name)
@@ -203,7 +203,7 @@ def records(task, found, wall_seconds):
     return runs
 
 
-def told(scenario, runs):
+def outcome(scenario, runs):
     """The first measures of runs, in words."""
     return '; '.join(
         (f'{run["config"]}: ' if len(runs) > 1 else '') + ', '.join(
@@ -238,7 +238,7 @@ def measure(bench, wanted):
                 clock.took.append((task, time.monotonic() - begun))
                 runs = records(task, found, clock.took[-1][1])
                 bench.results.add(runs)
-                bench.progress.say(f'{task}: {told(bench.scenario, runs)}; {clock.text(later)}')
+                bench.progress.say(f'{task}: {outcome(bench.scenario, runs)}; {clock.text(later)}')
 
 
 def run(scenario, options, results_path=None, traces=None):

@@ -54,7 +54,7 @@ class Scenario:
     daemon: bool = False        # does it need the redoahead program?
     arrays: bool = False        # can it run on arrays of modelled disks?
     numbers: bool = True        # may its size be a number?
-    rounds: int = 3             # unless told otherwise
+    rounds: int = 3             # unless set otherwise
     space: int = 1 << 30        # free bytes that it needs in its directory at full size
     options: tuple = ()         # more options of the command: (flag, arguments of argparse)
 

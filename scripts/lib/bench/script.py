@@ -1,5 +1,5 @@
 """What the scripts that start recoveries share: where they work, how they end,
-and how they tell of errors and progress."""
+and how they report errors and progress."""
 import argparse
 import contextlib
 import fcntl

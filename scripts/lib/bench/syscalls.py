@@ -65,7 +65,7 @@ class Calls:
         self.calls = collections.Counter()      # file -> read calls of blocks
         self.bytes = 0          # that those returned
         self.written = set()    # (file, block)
-        self.advised = set()    # (file, block) that it asked the kernel to read
+        self.advised = set()    # (file, block) of its posix_fadvise calls
         self.wal_calls = 0      # reads of WAL
         self.wal_bytes = 0      # that those returned
 

@@ -1,7 +1,7 @@
 """What happened in the course of a recovery: its progress, its devices, its daemon.
 
-A Watch looks at the block devices ten times a second, from a thread, and is
-told of redo's progress.  All times are seconds since redo began.  What it saw
+A Watch samples the block devices ten times a second, from a thread, and is
+called with redo's progress.  All times are seconds since redo began.  What it saw
 becomes a few figures for the record of a run, and tables for plots: text files
 with a header line and tab-separated columns.
 
@@ -14,8 +14,8 @@ import time
 
 from . import host
 
-INTERVAL = 0.1                  # seconds between two looks at the devices
-MODEL_EVERY = 3                 # looks between two at the disk model
+INTERVAL = 0.1                  # seconds between two samples of the devices
+MODEL_EVERY = 3                 # samples between two of the disk model
 
 
 class Watch(host.Sampler):
@@ -27,9 +27,9 @@ class Watch(host.Sampler):
         self.models = []        # (monotonic time, what that returned)
         self.disks = host.devices_below(directory)
         self.image = image
-        self.show = show        # function(seconds, lsn) that is told of progress, too
+        self.show = show        # function(seconds, lsn) that is called with progress, too
         self.start_of_redo = None       # monotonic time
-        self.told = 0.0         # seconds of redo when it was last told of
+        self.last_seconds = 0.0 # seconds of redo at the last call
         self.samples = []       # (monotonic time, [in flight], [(reads, bytes)]) by disk
         self.progress = []      # (seconds, lsn)
 
@@ -40,13 +40,13 @@ class Watch(host.Sampler):
         if self.model and len(self.samples) % MODEL_EVERY == 0:
             self.models.append((self.samples[-1][0], self.model()))
 
-    def tell(self, seconds, lsn):
+    def note(self, seconds, lsn):
         """The progress function for recovery.recover."""
-        if self.start_of_redo is None or seconds < self.told:
+        if self.start_of_redo is None or seconds < self.last_seconds:
             # the first time, or another attempt after a suspension
             self.start_of_redo = time.monotonic() - seconds
             self.progress = []
-        self.told = seconds
+        self.last_seconds = seconds
         if lsn is not None and (not self.progress or lsn != self.progress[-1][1]):
             self.progress.append((seconds, lsn))
         self.show(seconds, lsn)
@@ -97,7 +97,7 @@ class Watch(host.Sampler):
 
 
 def stem(directory, run):
-    """The path of a run's tables, without what tells them apart."""
+    """The path of a run's tables, without what distinguishes them."""
     return os.path.join(directory, f'{run["case"].replace("/", "-")}-{run["config"]}-'
                         f'{run["round"]}')
 

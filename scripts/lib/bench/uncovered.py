@@ -85,7 +85,7 @@ def named_blocks(waldump, pgdata, begin, end):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True) as dump:
         for line in dump.stdout:
-            # Without an image, redo leaves the block alone.
+            # Without an image, redo does not read the block.
             if 'desc: FPI_FOR_HINT' in line and 'FPW' not in line:
                 continue
             for spc, db, rel, fork, block in BLKREF.findall(line):

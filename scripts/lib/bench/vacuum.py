@@ -2,7 +2,7 @@
 
 The table is that of S4 as its load left it, shut down cleanly.  Each VACUUM is of
 a fresh copy of that, by a server that was just started and has loaded the table
-and its index without looking at a row: whoever does, prunes.
+and its index without reading a row: whoever does, prunes.
 """
 import os
 import re
@@ -18,7 +18,7 @@ SETTINGS = {**recovery.RECOVERING, 'wal_init_zero': 'off', 'vacuum_buffer_usage_
 # What the backend has used so far: CPU time in ns, and the time in s.
 USED = ("SELECT 'used', split_part(pg_read_file('/proc/' || pg_backend_pid() || '/schedstat'), "
         "' ', 1), extract(epoch FROM clock_timestamp())")
-# In what VACUUM VERBOSE says of the table.
+# In what VACUUM VERBOSE prints of the table.
 FIGURES = {
     'pages': re.compile(r'^pages: .* (\d+) scanned \(', re.MULTILINE),
     'tuples_removed': re.compile(r'^tuples: (\d+) removed', re.MULTILINE),
@@ -28,14 +28,14 @@ FIGURES = {
 
 
 def figures(text):
-    """What psql printed of one VACUUM between two looks at what was used."""
+    """What psql printed of one VACUUM between two readings of what was used."""
     before, after = (line.split('\t') for line in text.splitlines() if line.startswith('used\t'))
     found = {'vacuum_seconds': round(float(after[2]) - float(before[2]), 4),
              'vacuum_cpu_seconds': round((int(after[1]) - int(before[1])) / 1e9, 4)}
     for name, pattern in FIGURES.items():
         match = pattern.search(text)
         if not match:
-            raise postgres.PostgresError(f'VACUUM VERBOSE told no {name}:\n{text[-2000:]}')
+            raise postgres.PostgresError(f'VACUUM VERBOSE printed no {name}:\n{text[-2000:]}')
         found[name] = int(match[1])
     if found['buffers_read'] > CATALOGS:
         raise recovery.RunRejected(f'VACUUM read {found["buffers_read"]} blocks, which were to be '

@@ -1,6 +1,6 @@
-"""Does `redoahead trace` tell the truth?  Its report against evidence, measure by measure.
+"""Is `redoahead trace` right?  Its report against evidence, measure by measure.
 
-A measure is what the trace says, what the evidence says, and the whole that the
+A measure is what the trace reports, what the evidence shows, and the whole that the
 measure is part of: blocks read for the classes of reads, blocks read ahead for
 what became of them, else the evidence itself.  Disagreement is the difference
 as a part of that whole, so that it means the same for many and for few.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from . import config, evidence, postgres, recovery
 
 PAGES = recovery.BLOCK // evidence.PAGE         # in a block
-LOOKS = 1200                    # at the trace until it counts as stuck, POLL seconds apart
+CHECKS = 1200                   # of the trace until it counts as stuck, POLL seconds apart
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ CASES = {
 @dataclass(frozen=True)
 class Measure:
     name: str
-    trace: float                # what the trace says, or None
-    evidence: float             # what others say
+    trace: float                # what the trace reports, or None
+    evidence: float             # what others report
     whole: float                # what this is a part of
     source: str                 # of the evidence
 
@@ -73,7 +73,7 @@ class Tracer:
         try:
             self.wait_until(child, lambda: 'waiting for' in child.text())
             if not child.running() or 'waiting for' not in child.text():
-                raise recovery.RunRejected('redoahead trace does not say that it waits for '
+                raise recovery.RunRejected('redoahead trace does not log that it waits for '
                                            f'recovery:\n{child.text()[-2000:]}')
             yield
             self.wait_until(child, lambda: False)
@@ -91,7 +91,7 @@ class Tracer:
     @staticmethod
     def wait_until(child, condition):
         """Wait for a condition, or for the end of the process, but not for ever."""
-        for _ in range(LOOKS):
+        for _ in range(CHECKS):
             if condition() or not child.running():
                 return
             time.sleep(postgres.POLL)
@@ -114,7 +114,7 @@ def of_source(report, name, field):
 
 def measures(case, found, report):
     """All measures of one run; report is the trace's, or None."""
-    def told(function):
+    def traced(function):
         return None if report is None else function(report)
 
     startup = found['calls'][found['startup_pid']]
@@ -124,7 +124,8 @@ def measures(case, found, report):
     rows = []
 
     def add(name, function, value, source, whole=None):
-        rows.append(Measure(name, told(function), value, value if whole is None else whole, source))
+        whole = value if whole is None else whole
+        rows.append(Measure(name, traced(function), value, whole, source))
 
     add('blocks read by redo', lambda r: r['blocks']['read'], read, 'strace')
     add('', lambda r: r['blocks']['read'], found['server_blocks'], 'pg_stat_io, pg_stat_slru')
@@ -150,7 +151,7 @@ def measures(case, found, report):
         wanted = set(startup.reads)
         add('blocks ahead by the daemon', lambda r: of_source(r, 'daemon', 'prefetched'),
             pages['added'] / PAGES, 'page cache events')
-        # What is evicted while it is being read comes in more often than it is asked for.
+        # What is evicted while it is being read comes in more often than it is requested.
         if not case.evicted:
             add('', lambda r: of_source(r, 'daemon', 'prefetched'), ahead, 'serve --block-log')
         add('', lambda r: of_source(r, 'daemon', 'prefetched'),
@@ -193,8 +194,9 @@ def by_file(report, startup):
     seen = {}
     for (file, _), times in startup.reads.items():
         seen[stem(file)] = seen.get(stem(file), 0) + times
-    told = {each['path']: each['read'] for each in report['relations']}
-    return sum(abs(seen.get(path, 0) - told.get(path, 0)) for path in seen.keys() | told.keys())
+    reported = {each['path']: each['read'] for each in report['relations']}
+    return sum(abs(seen.get(path, 0) - reported.get(path, 0))
+               for path in seen.keys() | reported.keys())
 
 
 def own_blocks(report):
@@ -221,8 +223,8 @@ def table(case, rows, tolerance):
     yield f'{case.about}'
     yield f'  {"measure":<31}{"trace":>11}{"evidence":>11}{"differ":>9}  source'
     for row in rows:
-        told = '-' if row.trace is None else f'{row.trace:.0f}'
+        traced = '-' if row.trace is None else f'{row.trace:.0f}'
         differ = '-' if row.trace is None else f'{row.disagreement:.2%}'
         mark = '' if row.trace is None or row.disagreement <= tolerance \
             else '  <--'
-        yield f'  {row.name:<31}{told:>11}{row.evidence:>11.0f}{differ:>9}  {row.source}{mark}'
+        yield f'  {row.name:<31}{traced:>11}{row.evidence:>11.0f}{differ:>9}  {row.source}{mark}'

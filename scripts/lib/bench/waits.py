@@ -1,8 +1,8 @@
 """Redo's reads by what made them wait, as scripts/bt/redo-waits.bt counts them.
 
 It sees what strace cannot: whether a read slept, and for a page that somebody
-else had asked for.  It follows every startup process of the machine, so it says
-nothing when there was more than one.
+else had requested.  It follows every startup process of the machine, so it is
+no evidence when there was more than one.
 """
 import contextlib
 import json
@@ -15,7 +15,7 @@ import time
 from . import host, postgres, recovery
 
 SCRIPT = os.path.join(postgres.ROOT, 'scripts/bt/redo-waits.bt')
-LOOKS = 2400                    # at the file that says that it has begun, POLL seconds apart
+CHECKS = 2400                   # for the file that shows that it has begun, POLL seconds apart
 
 # Before a command: where tracefs is mounted, but for nobody else.
 TRACEFS = ['unshare', '--mount', 'sh', '-c', '[ -e /sys/kernel/tracing/events ] || '
@@ -53,7 +53,7 @@ class Waits:
              f'{os.path.realpath("/bin/sh")} {during}', SCRIPT],
             os.path.join(self.place, 'waits.log'), as_user=postgres.as_self)
         try:
-            for _ in range(LOOKS):
+            for _ in range(CHECKS):
                 if os.path.exists(begun) or not child.running():
                     break
                 time.sleep(postgres.POLL)
@@ -83,11 +83,11 @@ def read(path):
     counts = dict.fromkeys(('found', 'late', 'missed'), 0)
     with open(path, encoding='utf-8') as file:
         for line in file:
-            said = json.loads(line) if line.strip() else {}
-            for name, buckets in (said.get('data', {}).get('@us', {}).items()
-                                  if said.get('type') == 'hist' else ()):
+            row = json.loads(line) if line.strip() else {}
+            for name, buckets in (row.get('data', {}).get('@us', {}).items()
+                                  if row.get('type') == 'hist' else ()):
                 if name in counts:
                     counts[name] = sum(bucket['count'] for bucket in buckets)
     if not any(counts.values()):
-        raise recovery.RunRejected(f'{path} tells of no reads')
+        raise recovery.RunRejected(f'{path} has no reads')
     return counts

@@ -138,7 +138,7 @@ start_server() {			# [--no-wait] SERVER DATA [NAME=VALUE...]
 	[ $wait = -w ] || wait_until "the start of the server" has_begun "$data" "$logged"
 }
 
-# Is there a server, or did its log say since that there will be none?
+# Is there a server, or did it log since that there will be none?
 has_begun() {				# DATA LINES-OF-ITS-LOG-BEFORE
 	kill -0 "$(head -n 1 "$1/postmaster.pid")" || tail -n "+$(($2 + 1))" "$1.log" | grep -qE 'FATAL|shut down'
 }
@@ -218,7 +218,7 @@ copy_crashed() {
 # ---------- daemons ----------
 
 # Start the daemon, and wait until servers can find it.  Its process id is in
-# $DAEMON, what it says in DATA.daemon.log, its counters in DATA.stats.  What
+# $DAEMON, what it logs in DATA.daemon.log, its counters in DATA.stats.  What
 # stands in $daemon_wrapper is put before the command.
 daemon_wrapper=()
 start_daemon() {			# DATA [OPTION...]
@@ -286,7 +286,7 @@ feed_from_archive() {		# DATA
 	for segment in "$data"/pg_wal/????????????????????????; do
 		[[ ! ${segment##*/} < $first ]] || continue
 		# The checkpoint record may be in the second segment.  Crash recovery
-		# takes both from pg_wal, and archive recovery then asks for the last.
+		# takes both from pg_wal, and archive recovery then requests the last.
 		if [ $kept -lt 2 ]; then
 			kept=$((kept + 1))
 			cp -a "$segment" "$data.archive"
@@ -298,7 +298,7 @@ feed_from_archive() {		# DATA
 	as_server_user touch "$data/recovery.signal"
 }
 
-# Let recovery have the next segment, and wait until it asks for another.
+# Let recovery have the next segment, and wait until it requests another.
 feed() {					# DATA
 	local segment
 	segment=$(ls "$1.store" | head -n 1)
@@ -309,7 +309,7 @@ feed() {					# DATA
 }
 
 has_been_asked_beyond() {	# DATA SEGMENT
-	[[ $(tail -n 1 "$1.archive/asked") > $2 ]] || server_has_gone "$1"
+	[[ $(tail -n 1 "$1.archive/requested") > $2 ]] || server_has_gone "$1"
 }
 
 # Feed segments, about ten a second, until the server's log has a line.

@@ -114,7 +114,7 @@ def make_base(build, place, scale, say):
         for statement in ('ALTER DATABASE postgres RENAME TO pages',
                           'CREATE DATABASE postgres TEMPLATE template0'):
             server.sql(statement, 'template1')
-        # Whoever reads a row first leaves a hint, of which there would be an image.
+        # Whoever reads a row first sets a hint bit, of which there would be an image.
         build_indexes(server)
         server.stop('fast')
     return directory
