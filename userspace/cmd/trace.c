@@ -111,8 +111,8 @@ cmd__trace(int argc, char **argv)
 	FILE	   *output = stdout;
 	int			err;
 
-	if (options__parse(&command, argc, argv, &pgdata, &arguments) != 0)
-		return EXIT_USAGE;
+	if (options__parse(&command, argc, argv, &pgdata, &arguments) < 0)
+		return EXIT_FAILED;
 	if (cluster__open(&cluster, pgdata) < 0)
 		return EXIT_FAILED;
 	if (arguments.output != NULL)
