@@ -4,7 +4,7 @@ import os
 import sys
 import textwrap
 
-from . import device, plot, report, results, runner, scenarios, script
+from . import device, plot, postgres, report, results, runner, scenarios, script
 
 DESCRIPTION = """Measure redoahead against stock PostgreSQL.
 
@@ -138,12 +138,13 @@ def compare(words):
 def readme(words):
     parser = argparse.ArgumentParser(prog='bench readme')
     parser.add_argument('file', help='a result with redo times')
-    parser.add_argument('page', nargs='?', default='README.md')
+    parser.add_argument('page', nargs='?', default=os.path.join(postgres.ROOT, 'README.md'))
     options = parser.parse_args(words)
     with open(options.page, encoding='utf-8') as file:
         text = file.read()
     results.write(options.page, report.put_into(
-        text, os.path.relpath(options.file), results.read(options.file)).rstrip('\n'))
+        text, os.path.relpath(os.path.realpath(options.file), postgres.ROOT),
+        results.read(options.file)).rstrip('\n'))
 
 
 def main(words=None):

@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 
-from . import host
+from . import host, loop
 
 BUFFER_KB = 32 * 1024           # for each CPU
 PAGE = os.sysconf('SC_PAGE_SIZE')
@@ -57,16 +57,15 @@ def tracefs():
         return
     point = tempfile.mkdtemp(prefix='redoahead-tracefs.')
     try:
-        subprocess.run(['mount', '-t', 'tracefs', 'tracefs', point], check=True,
-                       stderr=subprocess.PIPE)
-        try:
-            yield point
-        finally:
-            subprocess.run(['umount', point], check=True)
-    except subprocess.CalledProcessError as error:
-        raise host.HostError(f'cannot trace: {error.stderr.decode().strip()}; run as root, on a '
-                             'kernel with tracefs') from None
+        loop.command('mount', '-t', 'tracefs', 'tracefs', point)
+    except host.HostError as error:
+        os.rmdir(point)
+        raise host.HostError(f'cannot trace: {error}; run as root, on a kernel with tracefs') \
+            from None
+    try:
+        yield point
     finally:
+        loop.unmount(point)
         os.rmdir(point)
 
 
