@@ -230,6 +230,33 @@ the_readahead_limit_follows_memory(void **state)
 	assert_int_equal(control.readahead_limit, READAHEAD);
 }
 
+/* Lost otherwise: redo's writes would wait for reads that make them necessary. */
+static void
+little_memory_bounds_the_depth(void **state)
+{
+	(void) state;
+	begin(1024);
+	control__fit(&control, now_us, 3200);
+	assert_int_equal(control.settled, 100);
+	assert_int_equal(control.changes, 2);
+	assert_true(control.log[1].io_depth);
+	/* Only what pays may be deeper, up to a bound. */
+	work(ssd, 60, true, 0);
+	assert_int_equal(control.settled, 100);
+	begin(1024);
+	control__fit(&control, now_us, 3200);
+	work(array, 60, true, 0);
+	assert_int_equal(control.settled, 800);
+	/* More of it, and less, is nothing new. */
+	control__fit(&control, now_us, 6400);
+	control__fit(&control, now_us, 3200);
+	assert_int_equal(control.settled, 800);
+	control__fit(&control, now_us, 400);
+	assert_int_equal(control.settled, 100);
+	control__fit(&control, now_us, 80);
+	assert_int_equal(control.io_depth, 32);
+}
+
 /* The user's bound holds, however small it is. */
 static void
 a_small_readahead_limit_stays(void **state)
@@ -257,6 +284,7 @@ main(void)
 		cmocka_unit_test(a_fixed_depth_stays),
 		cmocka_unit_test(the_next_recovery_begins_where_the_last_one_ended),
 		cmocka_unit_test(the_readahead_limit_follows_memory),
+		cmocka_unit_test(little_memory_bounds_the_depth),
 		cmocka_unit_test(a_small_readahead_limit_stays),
 	};
 

@@ -6,7 +6,8 @@
  * be in flight.  While redo waits, the controller probes twice the I/O depth, and
  * keeps it and probes again if that brings at least a tenth more.  If not, it returns
  * to the depth before, and the next probe comes after a pause that doubles with each
- * failure until the recovery ends.  The read-ahead limit is what fits into memory.
+ * failure until the recovery ends.  The read-ahead limit is what fits into memory;
+ * where memory bounds it, it bounds the I/O depth, too.
  *
  * The depth never decreases otherwise: on devices with a limit of requests per second
  * a depth that is too large costs at most 4 % of their speed.
@@ -32,6 +33,15 @@
 
 /* The read-ahead limit follows memory that differs by so much, percent of the limit. */
 #define MEMORY_PERCENT	15
+
+/*
+ * Where memory bounds the read-ahead limit, the I/O depth begins at one in so many
+ * blocks of the limit and grows to one in so many, but is never bounded below
+ * LIMITED_MIN: what is submitted at once delays redo's writes, which must make room.
+ */
+#define LIMITED_START_PART	32
+#define LIMITED_MAX_PART	4
+#define LIMITED_MIN			32
 
 static unsigned
 min(unsigned a, unsigned b)
@@ -101,6 +111,17 @@ record(struct control *control, uint64_t at_us, enum control_reason reason, unsi
 	return change;
 }
 
+/* The largest I/O depth if only one in so many blocks of the limit may be in flight. */
+static unsigned
+limited_depth(const struct control *control, unsigned part)
+{
+	unsigned	depth = control->readahead_limit / part;
+
+	if (!control__memory_limited(control))
+		return control->max_depth;
+	return min(depth < LIMITED_MIN ? LIMITED_MIN : depth, control->max_depth);
+}
+
 /*
  * So many blocks fit into memory without evicting those that redo has not used.
  * Follows only changes that matter.
@@ -111,6 +132,9 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	unsigned	least = min(CONTROL_MIN_READAHEAD, control->max_readahead);
 	unsigned	before = control->readahead_limit;
 	unsigned	limit = control->max_readahead;
+	bool		was_limited = control__memory_limited(control);
+	unsigned	settled = control->settled;
+	unsigned	bound;
 
 	if (memory_blocks < limit)
 		limit = memory_blocks < least ? least : (unsigned) memory_blocks;
@@ -122,6 +146,13 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 		return;
 	control->readahead_limit = limit;
 	record(control, now_us, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
+
+	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
+	if (!control->adaptive || settled <= bound)
+		return;
+	control->settled = bound;
+	record(control, now_us, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
+	restart(control, settled);
 }
 
 /* A probe has been measured: keep its depth if it pays.  Returns whether it did. */
@@ -152,6 +183,7 @@ end_sample(struct control *control)
 {
 	uint32_t	rate = (uint32_t) (control->sample_blocks * 1000000 / control->sample_us);
 	bool		redo_waits = control->sample_waits_us * 100 >= control->sample_us * WAITS_PERCENT;
+	unsigned	most = limited_depth(control, LIMITED_MAX_PART);
 
 	if (control->io_depth != control->settled && !end_probe(control, rate))
 		return;
@@ -159,9 +191,9 @@ end_sample(struct control *control)
 	restart(control, 0);
 	if (control->pause > 0)
 		control->pause--;
-	else if (redo_waits && control->settled < control->max_depth)
+	else if (redo_waits && control->settled < most)
 	{
-		control->io_depth = min(control->settled * 2, control->max_depth);
+		control->io_depth = min(control->settled * 2, most);
 		control->skip = control->settled + control->io_depth;
 	}
 }
