@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -84,8 +85,14 @@ def names_of(known):
 
 
 def find_daemon():
+    """The program, which must not be older than its sources."""
     if not os.access(DAEMON, os.X_OK):
         raise postgres.PostgresError(f'{DAEMON} is missing; run make')
+    # Options of a make that runs this script are not meant for this one.
+    if subprocess.run(['env', '-u', 'MAKEFLAGS', 'make', '-q', '-C', postgres.ROOT,
+                       'build/redoahead'], check=False, stdout=subprocess.DEVNULL,
+                      **postgres.as_self()).returncode == 1:
+        raise postgres.PostgresError(f'{DAEMON} is older than its sources; run make')
     return DAEMON
 
 
