@@ -13,17 +13,9 @@ setup_file() {
 	recover_with "$STOCK" "$WORK/reference"
 }
 
-teardown_file() {
-	suite_end
-}
-
 setup() {
 	case_begin
 	copy_crashed
-}
-
-teardown() {
-	case_end
 }
 
 # Recover from what is in pg_wal, as after any crash.

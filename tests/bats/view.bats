@@ -9,17 +9,9 @@ setup_file() {
 	make_crashed 2 8000 -c "create extension redoahead" -c "create role reader login"
 }
 
-teardown_file() {
-	suite_end
-}
-
 setup() {
 	case_begin
 	copy_crashed
-}
-
-teardown() {
-	case_end
 }
 
 # Recover as a hot standby, as far as it has been fed.
@@ -33,9 +25,8 @@ begin_standby() {
 }
 
 end_standby() {
-	find "$DATA.store" -type f -exec mv -t "$DATA.archive" {} +
-	touch "$DATA.archive/end"
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -w -t "$patience" promote >/dev/null
+	feed_all "$DATA"
+	promote "$DATA"
 }
 
 # Does the view say so?
