@@ -98,11 +98,11 @@ controller_reports() {		# DEVICE
 		blocks = [int(row['blocks_read']) for row in rows]
 		assert blocks == sorted(blocks) and 0 < blocks[-1] <= counters['blocks_read'], blocks
 		for row in rows:
-		    assert 8 <= int(row['io_depth']) <= 4096, row
-		    assert 64 <= int(row['readahead_limit']) <= 1048576, row
+		    assert 256 <= int(row['io_depth']) <= 1024, row
+		    assert 64 <= int(row['readahead_limit']) <= 65536, row
 		    # Some 64 pieces of WAL may be in flight, too, which are not ahead of redo.
 		    assert int(row['in_flight']) - 80 <= int(row['ahead']) <= int(row['readahead_limit']) + int(row['io_depth']), row
-		assert 8 <= control['io_depth'] <= 4096 and control['readahead_limit'] >= 64, control
+		assert 256 <= control['io_depth'] <= 1024 and 64 <= control['readahead_limit'] <= 65536, control
 		assert control['changes'] >= len(control['last_changes']), control
 		times = [change['seconds'] for change in control['last_changes']]
 		assert times == sorted(times) and all(0 <= at <= counters['elapsed_seconds'] for at in times), times
