@@ -58,8 +58,8 @@ load lib/daemon
 @test "PGDATA names the data directory, and SIGTERM removes the socket" {
 	PGDATA=$pgdata "$redoahead" serve 2>"$work/log" 3>&- &
 	daemon=$!
-	wait_for test -S "$socket"
-	wait_for grep -q serving "$work/log"
+	wait_until "the daemon's socket" test -S "$socket"
+	wait_until "the daemon's socket" grep -q serving "$work/log"
 	stop
 	[ -z "$(ls -A "$pgdata/pg_stat_tmp")" ]
 }
@@ -126,7 +126,7 @@ load lib/daemon
 	cp -r "$pgdata/global" "$work/other/"
 	"$tools/ring_producer" -D "$work/other" --socket "$socket" >"$work/out"
 	[ "$(field status)" = 2 ]
-	wait_for test "$(descriptors)" -eq "$before"
+	wait_until "closed descriptors" descriptors_are "$before"
 	relation base/5/16384 10
 	produce --count 10 --blocks 10
 	[ "$(field status)" = 0 ]
@@ -138,12 +138,12 @@ load lib/daemon
 	"$tools/ring_producer" -D "$pgdata" --count 1 --hold <"$work/hold" >"$work/first" 3>&- &
 	local first=$!
 	exec 9>"$work/hold"
-	wait_for grep -q connected "$work/log"
+	wait_until "the connection" grep -q connected "$work/log"
 	produce
 	[ "$(field status)" = 4 ]
 	exec 9>&-
 	wait "$first"
-	wait_for sessions_ended 1
+	wait_until "the end of the session" sessions_ended 1
 	produce --count 1
 	[ "$(field status)" = 0 ]
 }
@@ -170,7 +170,7 @@ load lib/daemon
 	[ "$(grep -c 'refused a connection' "$work/log")" = 2 ]
 	produce
 	[ "$(field status)" = 0 ]
-	wait_for sessions_ended 1
+	wait_until "the end of the session" sessions_ended 1
 	produce --identifier 7
 	[ "$(grep -c 'refused a connection' "$work/log")" = 3 ]
 }
@@ -185,7 +185,7 @@ load lib/daemon
 	kill -CONT "$daemon"
 	produce --count 1
 	[ "$(field status)" = 0 ]
-	wait_for sessions_ended 1
+	wait_until "the end of the session" sessions_ended 1
 	[ "$(grep -c 'recovery connected' "$work/log")" = 1 ]
 }
 
@@ -198,14 +198,14 @@ load lib/daemon
 	prlimit --pid "$daemon" --nofile=$free:1024
 	"$tools/ring_producer" -D "$pgdata" --count 1 >"$work/out" 3>&- &
 	local producer=$!
-	wait_for grep -q 'cannot take a connection: Too many open files' "$work/log"
+	wait_until "the warning" grep -q 'cannot take a connection: Too many open files' "$work/log"
 	prlimit --pid "$daemon" --nofile=1024:1024
 	wait "$producer"
 	[ "$(field status)" = 0 ]
 	[ "$(grep -c 'cannot take a connection' "$work/log")" = 1 ]
 
 	# Room for the connection, and none for what comes with it.
-	wait_for sessions_ended 1
+	wait_until "the end of the session" sessions_ended 1
 	prlimit --pid "$daemon" --nofile=$((free + 1)):1024
 	produce
 	[ "$(field status)" = 3 ]
@@ -219,11 +219,9 @@ load lib/daemon
 	"$tools/ring_producer" -D "$pgdata" --count 100 --blocks 100 --hold <"$work/hold" >"$work/out" 3>&- &
 	local producer=$!
 	exec 9>"$work/hold"
-	holds() { ls -l "/proc/$daemon/fd" | grep -q base/5/16384; }
-	wait_for holds
+	wait_until "the open file" holds base/5/16384
 	rm "$pgdata/base/5/16384"
-	gone() { ! holds; }
-	wait_for gone
+	wait_until "the closed file" no holds base/5/16384
 	exec 9>&-
 	wait "$producer"
 }
@@ -234,13 +232,13 @@ load lib/daemon
 	local i fds rss
 	for i in {1..50}; do
 		produce --count 200 --blocks 200
-		wait_for sessions_ended "$i"
+		wait_until "the end of the session" sessions_ended "$i"
 		[ "$i" -ne 5 ] || { fds=$(descriptors); rss=$(resident); }
 	done
 	[ "$(descriptors)" -eq "$fds" ]
 	[ "$(resident)" -le $((rss + 256)) ]
 	[ "$(resident)" -le 65536 ]
-	! ls -l "/proc/$daemon/fd" | grep -q base/
+	no holds base/
 	[ "$(ls "/proc/$daemon/task" | wc -l)" = 1 ]
 }
 
@@ -249,7 +247,7 @@ load lib/daemon
 	start --
 	"$tools/ring_producer" -D "$pgdata" --blocks 1000 --count 100000000 --rate 10000 >"$work/out" 3>&- &
 	local producer=$!
-	wait_for grep -q connected "$work/log"
+	wait_until "the connection" grep -q connected "$work/log"
 	stop
 	wait "$producer"
 	[ "$(field gone)" = true ]

@@ -2,6 +2,8 @@
 # each test, and what the tests do to both.  The data directory is a fake that
 # holds just what the daemon reads.  It tests nothing by itself.
 
+. "$BATS_TEST_DIRNAME/lib/common.bash"
+
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
 	redoahead=$top/build/redoahead
@@ -18,27 +20,14 @@ setup() {
 }
 
 teardown() {
+	[ -n "${BATS_TEST_COMPLETED:-}" ] || [ ! -e "$work/log" ] || cat "$work/log"
 	if [ -n "$daemon" ]; then
 		kill -KILL "$daemon" 2>/dev/null || true
 		wait "$daemon" 2>/dev/null || true
 	fi
 	# io_uring closes the files of a process that has ended a little later.
-	wait_for unmounted
+	wait_until "the unmount" unmounted
 	rm -rf "$work"
-}
-
-# Wait until a command succeeds, for a minute.  Tries are counted, because time also
-# passes while a virtual machine is suspended.
-wait_for() {				# COMMAND...
-	local tries=3000
-	until "$@"; do
-		if [ $((tries -= 1)) -le 0 ]; then
-			echo "waited in vain for: $*"
-			[ ! -e "$work/log" ] || cat "$work/log"
-			return 1
-		fi
-		read -rt 0.02 <> <(:) || true
-	done
 }
 
 unmounted() { ! mountpoint -q "$pgdata/base/5" || umount "$pgdata/base/5" 2>/dev/null; }
@@ -49,7 +38,7 @@ start() {					# [-w WRAPPER...] -- OPTION...
 	shift
 	"${wrapper[@]}" "$redoahead" serve -D "$pgdata" --stats "$work/stats" "$@" 2>"$work/log" 3>&- &
 	daemon=$!
-	wait_for grep -q 'serving' "$work/log"
+	wait_until "the daemon's socket" grep -q 'serving' "$work/log"
 }
 
 stop() {
@@ -61,7 +50,7 @@ stop() {
 # A relation of so many blocks that the page cache does not hold.
 relation() {				# PATH BLOCKS
 	dd if=/dev/zero of="$pgdata/$1" bs=8192 count="$2" status=none conv=fsync
-	dd of="$pgdata/$1" oflag=nocache conv=notrunc,fdatasync count=0 status=none
+	evict "$pgdata/$1"
 }
 
 produce() {
@@ -73,12 +62,17 @@ field() {					# NAME : from the producer's line
 }
 
 stat_field() {				# NAME : of the last recovery, after its end
-	wait_for grep -q '"connected": false' "$work/stats"
+	wait_until "the last statistics" grep -q '"connected": false' "$work/stats"
 	sed -n "/\"recovery\"/,/\"total\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
 }
 
 sessions_ended() { [ "$(grep -c 'recovery ended' "$work/log")" -ge "$1" ]; }
 
 descriptors() { ls "/proc/$daemon/fd" | wc -l; }
+
+descriptors_are() { [ "$(descriptors)" -eq "$1" ]; }
+
+# Does the daemon have a file open whose path has this in it?
+holds() { ls -l "/proc/$daemon/fd" | grep -q "$1"; }
 
 resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status"; }
