@@ -257,29 +257,3 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	[ "$status" -eq 1 ]
 	[[ $output == *kernel.io_uring_disabled* ]]
 }
-
-# Lost otherwise: half of each block, on devices that somebody tuned for random reads.
-@test "where the device's read-ahead is zero, whole blocks are read all the same" {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
-	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
-	command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"
-	truncate -s 256M "$work/disk"
-	mkfs.ext4 -q "$work/disk"
-	mount -o loop "$work/disk" "$pgdata/base/5" || skip "no loop device can be had"
-	blockdev --setra 0 "$(findmnt -no SOURCE "$pgdata/base/5")"
-	relation base/5/16384 20000
-	start --
-	! grep -q 'io_uring cannot be used' "$work/log" || skip "io_uring cannot be used"
-	produce --count 2000 --blocks 20000
-	[ "$(field blocks_failed)" = 0 ]
-	stop
-	python "$pgdata/base/5/16384" <<-'EOF'
-	import sys
-	from bench import host
-
-	pages = host.residency(sys.argv[1])
-	blocks = [pages[i] + pages[i + 1] for i in range(0, len(pages), 2)]
-	print(f'{blocks.count(2)} whole blocks, {blocks.count(1)} halves')
-	assert blocks.count(2) >= 1500 and blocks.count(1) == 0
-	EOF
-}
