@@ -131,6 +131,18 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	[[ $output == *"$work/none/timeline"*"--timeline"* ]]
 }
 
+# Lost otherwise: lines, without a word.  The write that fails is not the last one.
+@test "a block log or timeline that is incomplete is reported" {
+	[ -c /dev/full ] || skip "there is no /dev/full"
+	relation base/5/16384 2000
+	start -- --block-log /dev/full --timeline /dev/full
+	produce --count 6000 --rate 10000 --blocks 2000
+	wait_until "the end of the session" sessions_ended 1
+	stop
+	grep -q 'the file of --block-log is incomplete' "$work/log"
+	grep -q 'the file of --timeline is incomplete' "$work/log"
+}
+
 @test "segments, forks, tablespaces, global and SLRU files are found" {
 	local spc=$work/spc
 	mkdir -p "$spc/PG_18_202506291/5"

@@ -434,7 +434,7 @@ forced() {					# METHOD
 	[ "$status" -eq 1 ]
 	run "$REDOAHEAD" trace -D "$WORK/crashed" --output "$WORK/missing/file"
 	[ "$status" -eq 1 ]
-	[[ $output == *'report file'*'cannot be written'* ]]
+	[[ $output == *"$WORK/missing/file"*'cannot be written'*--output* ]]
 	run "$REDOAHEAD" trace --help
 	[ "$status" -eq 0 ]
 	[[ $output == *'--attach=tp_btf|raw_tp'* ]]

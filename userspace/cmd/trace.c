@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/textfile.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "probe/probe.h"
@@ -109,28 +110,18 @@ cmd__trace(int argc, char **argv)
 	const char *pgdata = NULL;
 	struct cluster cluster;
 	FILE	   *output = stdout;
-	int			err;
+	int			err = 0;
 
 	if (options__parse(&command, argc, argv, &pgdata, &arguments) < 0)
 		return EXIT_FAILED;
 	if (cluster__open(&cluster, pgdata) < 0)
 		return EXIT_FAILED;
 	if (arguments.output != NULL)
-		output = fopen(arguments.output, "we");
-	if (output == NULL)
-	{
-		log_error("report file \"%s\" cannot be written: %s; give another one with --output",
-				  arguments.output, strerror(errno));
-		cluster__close(&cluster);
-		return EXIT_FAILED;
-	}
-	err = trace(&cluster, &arguments, output);
-	if (output != stdout && fclose(output) != 0)
-	{
-		log_error("report file \"%s\" is incomplete: %s; make room for it",
-				  arguments.output, strerror(errno));
+		err = textfile__open(&output, arguments.output, "--output");
+	if (err == 0)
+		err = trace(&cluster, &arguments, output);
+	if (output != stdout && textfile__close(output, "--output") < 0)
 		err = -EIO;
-	}
 	cluster__close(&cluster);
 	return err < 0 ? EXIT_FAILED : EXIT_OK;
 }

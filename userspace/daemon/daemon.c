@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/textfile.h"
 #include "common/available.h"
 #include "daemon/daemon_internal.h"
 
@@ -119,17 +120,19 @@ daemon__run(const struct daemon_options *options)
 		return err;
 	err = cluster__become_owner(&daemon.cluster);
 	if (err == 0 && options->block_log != NULL)
-		err = block_log__open(&daemon.block_log, options->block_log);
+		err = textfile__open(&daemon.block_log, options->block_log, "--block-log");
 	if (err == 0 && options->timeline != NULL)
-		err = timeline__open(&daemon.timeline, options->timeline);
+		err = textfile__open(&daemon.timeline, options->timeline, "--timeline");
+	if (err == 0 && daemon.timeline != NULL)
+		timeline__begin(daemon.timeline);
 	if (err == 0)
 		err = create_engine(&daemon);
 	if (err == 0)
 		err = loop__run(&daemon);
 
 	engine__destroy(daemon.engine);
-	timeline__close(daemon.timeline);
-	block_log__close(daemon.block_log);
+	textfile__close(daemon.timeline, "--timeline");
+	textfile__close(daemon.block_log, "--block-log");
 	cluster__close(&daemon.cluster);
 	return err;
 }

@@ -42,8 +42,8 @@ struct daemon
 	struct cluster cluster;		/* whose recoveries are served */
 	struct engine *engine;		/* reads the blocks */
 	const char *backend;		/* name of the backend that the engine uses */
-	struct block_log *block_log;	/* block log, or NULL */
-	struct timeline *timeline;	/* timeline, or NULL */
+	FILE	   *block_log;		/* block log, or NULL */
+	FILE	   *timeline;		/* timeline, or NULL */
 	struct listener *listener;	/* accepts servers */
 	int			epoll_fd;		/* all that the daemon waits for */
 	int			signal_fd;		/* SIGTERM and SIGINT */

@@ -205,7 +205,8 @@ engine__end(struct engine *engine)
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
-	block_log__flush(engine->options.block_log);
+	if (engine->options.block_log != NULL)
+		fflush(engine->options.block_log);
 	return err < 0 ? err : 0;
 }
 

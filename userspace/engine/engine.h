@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cluster/relpath.h"
 #include "engine/control.h"
 #include "engine/backend.h"
 #include "engine/counters.h"
-#include "engine/block_log.h"
 
 /* What the engine asks the machine; passed in so that tests decide it. */
 struct engine_environment
@@ -30,7 +30,7 @@ struct engine_options
 	unsigned	io_depth;		/* most blocks in flight */
 	unsigned	readahead_limit;			/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
-	struct block_log *block_log;	/* block log, or NULL */
+	FILE	   *block_log;		/* receives a line for each block, or NULL */
 };
 
 /* What the engine has to do. */

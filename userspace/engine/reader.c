@@ -6,6 +6,7 @@
  * Knows nothing of order, depth and redo; that is engine.c.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ struct reader_request
 /* Make a reader of at most depth blocks at a time and so many descriptors. */
 int
 reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
-			   unsigned depth, unsigned files, struct block_log *block_log,
+			   unsigned depth, unsigned files, FILE *block_log,
 			   uint64_t (*clock) (void))
 {
 	int			err;
@@ -97,7 +98,12 @@ kind_name(const struct block_run *run)
 	return run->key.kind == REDOAHEAD_KIND_SLRU ? "slru" : "relation";
 }
 
-/* Write a part of a run to the block log. */
+/*
+ * Write a part of a run to the block log, a line for each block that is finished.
+ * Fields are separated by spaces: kind (relation, slru or wal), path below the data
+ * directory, block in that file, LSN, result ("read", "resident", "stale", "abandoned"
+ * or the reason of the failure as in the statistics), and the time since the request, us.
+ */
 void
 reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 			uint32_t blocks, const char *result, uint64_t latency_us)
@@ -108,8 +114,9 @@ reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 		return;
 	relpath__format(&run->key, &reader->layout, path);
 	for (uint32_t i = 0; i < blocks; i++)
-		block_log__add(reader->block_log, kind_name(run), path,
-					   run->block + first + i, run->lsn, result, latency_us);
+		fprintf(reader->block_log, "%s %s %" PRIu32 " %X/%08X %s %" PRIu64 "\n",
+				kind_name(run), path, run->block + first + i, (unsigned) (run->lsn >> 32),
+				(unsigned) run->lsn, result, latency_us);
 }
 
 /* Count blocks of a run, from first to its end, as failed. */

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "engine/fdcache.h"
 #include "engine/block_queue.h"
 #include "engine/backend.h"
 #include "engine/counters.h"
-#include "engine/block_log.h"
 
 struct reader_request;
 
@@ -31,12 +31,12 @@ struct reader
 	unsigned	in_flight;		/* blocks submitted and not read yet */
 	uint64_t	(*clock) (void);	/* returns the time, us */
 	uint64_t	now_us;			/* the time at the last reading, us */
-	struct block_log *block_log;	/* block log, or NULL */
+	FILE	   *block_log;		/* receives a line for each block, or NULL */
 	struct counters counters;	/* of the present recovery */
 };
 
 int			reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
-						   unsigned depth, unsigned files, struct block_log *block_log,
+						   unsigned depth, unsigned files, FILE *block_log,
 						   uint64_t (*clock) (void));
 void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);

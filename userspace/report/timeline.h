@@ -6,6 +6,7 @@
 #define REDOAHEAD_REPORT_TIMELINE_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "engine/engine.h"
 
@@ -23,10 +24,7 @@ struct timeline_sample
 	uint64_t	blocks_read;	/* blocks read so far */
 };
 
-struct timeline;
-
-int			timeline__open(struct timeline **timeline, const char *path);
-void		timeline__add(struct timeline *timeline, const struct timeline_sample *sample);
-void		timeline__close(struct timeline *timeline);
+void		timeline__begin(FILE *file);
+void		timeline__add(FILE *file, const struct timeline_sample *sample);
 
 #endif							/* REDOAHEAD_REPORT_TIMELINE_H */
