@@ -210,7 +210,7 @@ forced() {					# METHOD
 # Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
 @test "where reads do not pass the kernel's page cache, system calls are followed" {
 	need_traces
-	need_mount_namespace
+	need_namespace --mount
 	mkdir "$CASE/data"
 	trace_wrapper=(unshare --mount sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
 		shift && exec "$@"' "$CASE/data" "$WORK/crashed")
@@ -399,7 +399,7 @@ forced() {					# METHOD
 	[[ $output == *'has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN'* ]] ||
 		[[ $output == *'the kernel has no BTF'* ]]
 	need_traces
-	need_mount_namespace
+	need_namespace --mount
 	run unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
 		"$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status" -eq 1 ]
@@ -409,7 +409,7 @@ forced() {					# METHOD
 # Lost otherwise: containers without a volume, where every read would look timely.
 @test "a data directory on overlayfs is refused" {
 	need_traces
-	need_mount_namespace
+	need_namespace --mount
 	run unshare --mount sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
 		mkdir layers/upper layers/work layers/data &&
 		mount -t overlay none -o "lowerdir=$2,upperdir=layers/upper,workdir=layers/work" layers/data &&
@@ -417,6 +417,15 @@ forced() {					# METHOD
 	[[ $output != *'unknown filesystem type'* ]] || skip 'this kernel has no overlayfs'
 	[ "$status" -eq 1 ]
 	[[ $output == *'is on overlayfs'*'put it on a volume'* ]]
+}
+
+# Lost otherwise: every event, without a word.
+@test "in a PID namespace of its own it is refused, and the reason is named" {
+	need_traces
+	need_namespace --pid --fork --mount-proc
+	run unshare --pid --fork --mount-proc "$REDOAHEAD" trace -D "$WORK/crashed"
+	[ "$status, ${#lines[@]} line" = "1, 1 line" ]
+	[[ $output == *'is in a PID namespace of its own'*'run it on the host'* ]]
 }
 
 # Lost otherwise: mistakes in its options.

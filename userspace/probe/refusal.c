@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -22,6 +23,9 @@
 #define PERFMON		38
 #define BPF			39
 
+/* Inode number of the initial PID namespace, PROC_PID_INIT_INO in the kernel. */
+#define INITIAL_PID_NAMESPACE	0xEFFFFFFC
+
 static bool
 has_capability(uint64_t set, int capability)
 {
@@ -33,6 +37,7 @@ void
 refusal__collect(struct refusal_facts *facts, int dirfd)
 {
 	struct statfs fs;
+	struct stat st;
 	uint64_t	set = 0;
 	char		line[256];
 	FILE	   *file;
@@ -41,6 +46,7 @@ refusal__collect(struct refusal_facts *facts, int dirfd)
 	{
 		.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
 		.overlaid = fstatfs(dirfd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC,
+		.pids_differ = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != INITIAL_PID_NAMESPACE,
 	};
 	file = fopen("/proc/self/status", "re");
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
@@ -62,7 +68,8 @@ refusal__collect(struct refusal_facts *facts, int dirfd)
 bool
 refusal__is_certain(const struct refusal_facts *facts)
 {
-	return !facts->has_btf || !facts->has_capabilities || facts->confidential || facts->overlaid;
+	return !facts->has_btf || !facts->has_capabilities || facts->confidential ||
+		facts->overlaid || facts->pids_differ;
 }
 
 /* Write the reason and the remedy; err is what the kernel returned, 0 if it was not tried. */
@@ -81,6 +88,10 @@ refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t 
 	else if (facts->overlaid)
 		snprintf(text, size, "the data directory is on overlayfs, where the kernel reads other files "
 				 "than those that the server has open; put it on a volume");
+	else if (facts->pids_differ)
+		snprintf(text, size, "this process is in a PID namespace of its own, where processes have "
+				 "other numbers than in the kernel's events; run it on the host, or in a container "
+				 "that shares the host's PID namespace");
 	else if (err == -EPERM || err == -EACCES)
 		snprintf(text, size, "the kernel refuses BPF programs: %s; allow bpf(2) in the seccomp "
 				 "filter of the container, and look for lockdown=confidentiality in the kernel's log",

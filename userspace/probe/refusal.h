@@ -15,6 +15,7 @@ struct refusal_facts
 	bool		has_capabilities;	/* CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN */
 	bool		confidential;	/* lockdown=confidentiality */
 	bool		overlaid;		/* the data directory is on overlayfs */
+	bool		pids_differ;	/* this process is in a PID namespace of its own */
 };
 
 void		refusal__collect(struct refusal_facts *facts, int dirfd);

@@ -44,8 +44,8 @@ python() {					# [ARGUMENT...]
 	PYTHONPATH=$BATS_TEST_DIRNAME/../../scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
 }
 
-# Skip where no mount namespace can be made, in a chroot for example.
-need_mount_namespace() {
+# Skip where no such namespace can be made, in a chroot for example.
+need_namespace() {			# OPTION-OF-UNSHARE...
 	local reason
-	reason=$(unshare --mount true 2>&1) || skip "no mount namespace can be made: ${reason#unshare: }"
+	reason=$(unshare "$@" true 2>&1) || skip "no namespace can be made by $*: ${reason#unshare: }"
 }

@@ -13,7 +13,7 @@ why_not() {
 	kill -TERM $trial 2>/dev/null || true
 	# Anything else than a refusal must fail the tests.
 	wait $trial || sed -n 's/^redoahead: error: //p' "$WORK/trial" |
-		grep -E 'no BTF|neither CAP_BPF|forbids programs|not permitted' | head -n 1
+		grep -E 'no BTF|neither CAP_BPF|forbids programs|PID namespace|not permitted' | head -n 1
 }
 
 need_traces() { [ -z "$WHY_NOT" ] || skip "$WHY_NOT"; }
