@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -107,13 +109,28 @@ files__row(struct files *files, const struct relpath_key *key)
 	return entry->row = count;
 }
 
-/* The OID of the tablespace whose directory has this name; "0" if there is none. */
+/* Is it the file of an event?  A file of btrfs has other device numbers than the kernel's. */
+static bool
+is_same_file(const struct stat *st, const struct trace_file_key *key)
+{
+	return st->st_ino == key->inode &&
+		(major(st->st_dev) == 0 || (major(st->st_dev) << 20 | minor(st->st_dev)) == key->device);
+}
+
+/*
+ * The OID of the tablespace that holds the file of an event.  One that has been dropped
+ * is in the tablespace whose directory has the name in the event, if there is one only.
+ * "0" if there is none.
+ */
 static void
-find_tablespace(const struct files *files, const char *name, char oid[16])
+find_tablespace(const struct files *files, const struct trace_file_key *key,
+				char names[TRACE_NAMES][TRACE_NAME_BYTES], char oid[16])
 {
 	char		path[PATH_MAX + 16];
 	struct dirent *entry;
+	struct stat st;
 	DIR		   *directory;
+	unsigned	named = 0;
 
 	snprintf(oid, 16, "0");
 	snprintf(path, sizeof(path), "%s/pg_tblspc", files->pgdata);
@@ -129,16 +146,25 @@ find_tablespace(const struct files *files, const char *name, char oid[16])
 
 		if (!isdigit((unsigned char) entry->d_name[0]) || strlen(entry->d_name) >= 16)
 			continue;
+		snprintf(path, sizeof(path), "%s/%s/%s/%s", entry->d_name, names[2], names[1], names[0]);
+		if (fstatat(dirfd(directory), path, &st, 0) == 0 && is_same_file(&st, key))
+		{
+			strcpy(oid, entry->d_name);
+			named = 1;
+			break;
+		}
 		target[length < 0 ? 0 : length] = '\0';
 		base = strrchr(target, '/');
-		if ((length < 0 && strcmp(entry->d_name, name) == 0) ||
-			(base != NULL && strncmp(base + 1, name, TRACE_NAME_BYTES - 1) == 0))
+		if ((length < 0 && strcmp(entry->d_name, names[3]) == 0) ||
+			(base != NULL && strncmp(base + 1, names[3], TRACE_NAME_BYTES - 1) == 0))
 		{
-			memcpy(oid, entry->d_name, strlen(entry->d_name) + 1);
-			break;
+			strcpy(oid, entry->d_name);
+			named++;
 		}
 	}
 	closedir(directory);
+	if (named > 1)
+		snprintf(oid, 16, "0");
 }
 
 /* The path of a file relative to the data directory, from the names in the event. */
@@ -160,7 +186,7 @@ make_path(struct files *files, const struct trace_file *event, char path[RELPATH
 			 names[2][strspn(names[2], "0123456789PG_")] == '\0')
 	{
 		memcpy(files->tablespace_dir, names[2], sizeof(files->tablespace_dir));
-		find_tablespace(files, names[3], oid);
+		find_tablespace(files, &event->key, names, oid);
 		snprintf(path, RELPATH_BYTES, "pg_tblspc/%s/%s/%s/%s", oid, names[2], names[1], names[0]);
 	}
 	else
