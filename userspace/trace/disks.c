@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #include <linux/btrfs.h>
 
+#include "base/log.h"
 #include "trace/disks.h"
 
 /* Layers of devices made of devices, at most. */
@@ -30,6 +32,7 @@ struct search
 	dev_t	   *found;			/* whole disks */
 	unsigned	count;			/* how many */
 	unsigned	max;			/* room for so many */
+	bool		full;			/* there are more */
 };
 
 static void add_below(struct search *search, const char *directory, int depth);
@@ -105,7 +108,8 @@ add_below(struct search *search, const char *directory, int depth)
 	for (unsigned i = 0; i < search->count; i++)
 		if (search->found[i] == device)
 			return;
-	if (search->count < search->max)
+	search->full = search->count == search->max;
+	if (!search->full)
 		search->found[search->count++] = device;
 }
 
@@ -143,5 +147,8 @@ disks__below(int dirfd, dev_t *found, unsigned max)
 		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
 		add_below(&search, path, 0);
 	}
+	if (search.full)
+		log_warning("the data directory is on more than %u disks; the report has requests of "
+					"the first %u only", max, max);
 	return search.count;
 }
