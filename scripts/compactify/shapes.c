@@ -112,6 +112,39 @@ blank_page(ShapeKind kind, ShapeRandom *random, char *page)
 	return header;
 }
 
+/* Remove a number of tuples, or each with some probability. */
+static void
+remove_tuples(const Shape *shape, ShapeRandom *random, Job *job, int nitems, int ntuples)
+{
+	PageHeader	header = (PageHeader) job->page;
+	int			kept = shape->removed < 0 ? Max(0, ntuples + shape->removed) : ntuples;
+
+	for (int i = 0; i < nitems; i++)
+	{
+		ItemId		item = &header->pd_linp[i];
+		bool		goes;
+
+		if (!ItemIdHasStorage(item))
+			continue;
+		if (shape->removed < 0)
+		{
+			goes = shapes__random(random, ntuples) >= kept;
+			kept -= !goes;
+			ntuples--;
+		}
+		else
+			goes = shapes__random(random, 100) < shape->removed;
+		if (!goes)
+			continue;
+		if (shape->kind != SHAPE_HEAP)
+			job->itemnos[job->nitemnos++] = i + 1;
+		else if (shapes__random(random, 8) == 0)
+			ItemIdSetDead(item);
+		else
+			ItemIdSetUnused(item);
+	}
+}
+
 void
 shapes__make(const Shape *shape, ShapeRandom *random, Job *job)
 {
@@ -121,7 +154,6 @@ shapes__make(const Shape *shape, ShapeRandom *random, Job *job)
 	int			ntuples = 0;
 	int			space = header->pd_upper - header->pd_lower;
 	int			places[SHAPE_MAX_ITEMS];	/* line pointers, by place of the tuple */
-	int			kept;
 
 	job->kind = shape->kind;
 	job->nitemnos = 0;
@@ -176,32 +208,7 @@ shapes__make(const Shape *shape, ShapeRandom *random, Job *job)
 		item->lp_off = header->pd_upper;
 	}
 
-	/* What is removed: a number of tuples, or each with some probability. */
-	kept = shape->removed < 0 ? Max(0, ntuples + shape->removed) : ntuples;
-	for (int i = 0; i < nitems; i++)
-	{
-		ItemId		item = &header->pd_linp[i];
-		bool		goes;
-
-		if (!ItemIdHasStorage(item))
-			continue;
-		if (shape->removed < 0)
-		{
-			goes = shapes__random(random, ntuples) >= kept;
-			kept -= !goes;
-			ntuples--;
-		}
-		else
-			goes = shapes__random(random, 100) < shape->removed;
-		if (!goes)
-			continue;
-		if (index)
-			job->itemnos[job->nitemnos++] = i + 1;
-		else if (shapes__random(random, 8) == 0)
-			ItemIdSetDead(item);
-		else
-			ItemIdSetUnused(item);
-	}
+	remove_tuples(shape, random, job, nitems, ntuples);
 }
 
 Shape
