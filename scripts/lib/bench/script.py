@@ -88,8 +88,10 @@ def find_daemon():
     """The program, which must not be older than its sources."""
     if not os.access(DAEMON, os.X_OK):
         raise postgres.PostgresError(f'{DAEMON} is missing; run make')
-    if subprocess.run(['make', '-q', '-C', postgres.ROOT, 'build/redoahead'], check=False,
-                      stdout=subprocess.DEVNULL, **postgres.as_self()).returncode == 1:
+    # Options of a make that runs this script are not meant for this one.
+    if subprocess.run(['env', '-u', 'MAKEFLAGS', 'make', '-q', '-C', postgres.ROOT,
+                       'build/redoahead'], check=False, stdout=subprocess.DEVNULL,
+                      **postgres.as_self()).returncode == 1:
         raise postgres.PostgresError(f'{DAEMON} is older than its sources; run make')
     return DAEMON
 
