@@ -33,7 +33,8 @@ FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 
 # The program's, with what the extension has in common with it.
-SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null)) pg-patch/redoahead/available.c
+SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null)) pg-patch/redoahead/ablate.c \
+	pg-patch/redoahead/available.c
 # A unit test with a script run-NAME is of extension code, and builds itself.
 UNIT_SOURCES := $(filter-out $(patsubst tests/unit/run-%,tests/unit/test_%.c,$(wildcard \
 	tests/unit/run-*)),$(sort $(wildcard tests/unit/test_*.c)))

@@ -8,6 +8,7 @@
 
 #include "utils/memutils.h"
 
+#include "ablate.h"
 #include "available.h"
 #include "buffers.h"
 #include "emission.h"
@@ -100,7 +101,7 @@ lookahead__window_now(void)
 	int			window = lookahead__window();
 	uint64		quiet = redoahead_counters.offered - lookahead.quiet_since;
 
-	return quiet > (uint64) window * QUIET_WINDOWS ? Min(window, SHORT_WINDOW) : window;
+	return quiet > (uint64) window * QUIET_WINDOWS && !ablated(short) ? Min(window, SHORT_WINDOW) : window;
 }
 
 /* The same for the size of the decode buffer, bytes. */
@@ -166,7 +167,7 @@ lookahead__fit(int window)
 void
 lookahead__choose_queue(void)
 {
-	bool		brief = lookahead.window <= SHORT_WINDOW;
+	bool		brief = lookahead.window <= SHORT_WINDOW && !ablated(short);
 
 	if (brief == lookahead.brief ||
 		(brief && lookahead.head - lookahead.tail > SHORT_WINDOW))
@@ -201,7 +202,7 @@ lookahead__estimate(void)
 
 	lookahead.near = PG_UINT32_MAX;
 	lookahead.reach = PG_UINT64_MAX;
-	if (likely(refs <= lookahead__loads_kept(NBuffers)))
+	if (likely(refs <= lookahead__loads_kept(NBuffers)) || ablated(doubtful))
 		return;
 	/* The daemon writes to the cache line of its window often: look only if it matters. */
 	lookahead__judge(refs, loads_of(refs), lookahead.decode_lsn - lookahead.replay_lsn,

@@ -43,6 +43,7 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 
+#include "ablate.h"
 #include "buffers.h"
 #include "emission.h"
 #include "implied.h"
@@ -128,7 +129,7 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT)
 		return not_read(block);
 
-	if (!filtered && attached)
+	if (!filtered && attached && !ablated(implied))
 	{
 		struct redoahead_ref refs[IMPLIED_MAX_PER_BLOCK];
 		int			n = implied__of_block(record, block_id, refs);
@@ -195,7 +196,9 @@ consider(DecodedXLogRecord *record, int block_id, bool filtered)
 		.buffer = slot->buffer,.block_id = block_id,
 		.emitted = result == XLOG_PREFETCH_SINK_IO,.doubtful = doubtful
 	};
-	warm__find_tuple(record, &ref);
+	/* With phases, these come long before redo does. */
+	if (!ablated(warm_tuples) || ablate_phases)
+		warm__find_tuple(record, &ref);
 	lookahead__enqueue(&ref);
 	return result;
 }
@@ -248,7 +251,7 @@ sink_decoded(const DecodedXLogRecord *record)
 	warm__send();
 	lookahead.decode_lsn = record->lsn;
 	lookahead__estimate();
-	n = implied__of_record(record, refs);
+	n = ablated(implied) ? 0 : implied__of_record(record, refs);
 	if (unlikely(n > 0) && emission__is_news(refs, n))
 	{
 		/* The daemon gets references in the order of their records. */
@@ -272,6 +275,12 @@ sink_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	/* A record's first blocks may have gone another way, without decoded(). */
 	lookahead.decode_lsn = record->lsn;
 
+	if (ablated(deferred))
+	{
+		consider_deferred();
+		results_tail = results_head;
+		return consider(record, block_id, filtered);
+	}
 	if (deferred_head - deferred_tail == DEFERRED_REFS)
 		consider_next();
 	deferred[deferred_head++ % DEFERRED_REFS] = (DeferredRef)
@@ -334,6 +343,8 @@ sink_replaying(DecodedXLogRecord *record)
 		consider_deferred();
 
 	lookahead.replay_lsn = record->lsn;
+	if (lookahead.window > 0)
+		ablate__record();
 	look_again();
 
 	if (emission__possible())
@@ -359,8 +370,8 @@ sink_replaying(DecodedXLogRecord *record)
 		if (ref->lsn != record->lsn)
 			break;
 		warm__ahead(i);
-		if (block->prefetch_buffer == InvalidBuffer && slot->buffer != 0 &&
-			lookahead__slot_is_for(slot, block))
+		if (!ablated(bufhints) && block->prefetch_buffer == InvalidBuffer &&
+			slot->buffer != 0 && lookahead__slot_is_for(slot, block))
 		{
 			block->prefetch_buffer = slot->buffer;
 			redoahead_counters.buffers_found++;
@@ -422,6 +433,19 @@ sink_reset(void)
 static void
 sink_shutdown(void)
 {
+	uint64_t	on;
+	uint64_t	off;
+	uint64_t	on_cpu_us;
+	uint64_t	off_cpu_us;
+	uint64_t	on_us = ablate__took_us(false, &on_cpu_us, &on);
+	uint64_t	off_us = ablate__took_us(true, &off_cpu_us, &off);
+
+	if (off > 0)
+		ereport(LOG,
+				(errmsg("redoahead: phases on %llu in %llu us, CPU %llu us, off %llu in %llu us, CPU %llu us",
+						(unsigned long long) on, (unsigned long long) on_us,
+						(unsigned long long) on_cpu_us, (unsigned long long) off,
+						(unsigned long long) off_us, (unsigned long long) off_cpu_us)));
 	attach__close();
 	lookahead.window = 0;
 	stats__publish(lookahead.replay_lsn, lookahead.decode_lsn);
@@ -484,6 +508,7 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
+	ablate__init();
 	settings__init();
 	stats__init();
 	xlog_prefetch_sink = &sink;

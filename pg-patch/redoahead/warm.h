@@ -18,6 +18,7 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 
+#include "ablate.h"
 #include "lookahead.h"
 
 /* How many references ahead each step is taken, at least. */
@@ -86,11 +87,17 @@ warm__buffer(const PendingRef *ref)
 }
 
 /* Note a part of a page that redo will write for the reference at "position". */
-static inline void
+static pg_attribute_always_inline void
 warm__part(const char *page, int from, int to, uint32 position)
 {
 	if (from >= to)
 		return;
+	if (ablated(warm_queue))
+	{
+		for (const char *line = page + from; line < page + to; line += CACHE_LINE)
+			__builtin_prefetch(line, 1);
+		return;
+	}
 	if (warm_queue.head - warm_queue.tail == WARM_PARTS)
 		warm_queue.tail++;
 	warm_queue.parts[warm_queue.head++ % WARM_PARTS] = (WarmPart)
@@ -213,14 +220,14 @@ warm__ahead(uint32 position)
 
 	if (position % WARM_GROUP == 0)
 	{
-		if (lead >= WARM_SLOT + WARM_GROUP)
+		if (lead >= WARM_SLOT + WARM_GROUP && !ablated(warm_slots))
 			warm__slots(position + WARM_SLOT);
-		if (lead >= WARM_BUFFER + WARM_GROUP)
+		if (lead >= WARM_BUFFER + WARM_GROUP && !ablated(warm_buffers))
 			warm__buffers(position + WARM_BUFFER);
 	}
-	if (lead > WARM_POINTERS)
+	if (lead > WARM_POINTERS && !ablated(warm_pointers))
 		warm__pointers(position + WARM_POINTERS);
-	if (lead > WARM_TUPLES)
+	if (lead > WARM_TUPLES && !ablated(warm_tuples))
 		warm__tuples(position + WARM_TUPLES);
 }
 

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ablate.h"
 #include "cmd/options.h"
 #include "cmd/serve_state.h"
 #include "report/clock.h"
@@ -137,7 +138,8 @@ may_gather(struct serve *serve, uint64_t replay_lsn)
 {
 	uint64_t	distance = serve->taken_lsn - replay_lsn;
 
-	return serve->taken_lsn > replay_lsn && distance >= GATHER_BYTES &&
+	return !ablated(gather) &&
+		serve->taken_lsn > replay_lsn && distance >= GATHER_BYTES &&
 		distance / GATHER_PACES >= serve->pace && ring__is_empty(&serve->ring);
 }
 

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "ablate.h"
 #include "engine/absent.h"
 
 /* How long to believe that a block is missing, us. */
@@ -32,6 +33,8 @@ absent__note(struct absent *absent, const struct relpath_key *key,
 {
 	struct absent_slot *slot = &absent->slots[slot_of(key)];
 
+	if (ablated(absent))
+		return;
 	slot->key = *key;
 	slot->from_block = from_block;
 	slot->reason = reason;

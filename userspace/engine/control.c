@@ -23,6 +23,7 @@
  */
 #include <string.h>
 
+#include "ablate.h"
 #include "engine/control_internal.h"
 
 /* The window changes when memory asks for one so much larger or smaller, percent. */
@@ -71,6 +72,11 @@ control__init(struct control *control, unsigned depth, unsigned max_depth,
 			  unsigned window, unsigned max_window, bool trials)
 {
 	memset(control, 0, sizeof(*control));
+	if (ablated(ramp))
+	{
+		depth = max_depth;
+		trials = false;
+	}
 	control->depth = control->settled = depth < max_depth ? depth : max_depth;
 	control->max_depth = max_depth;
 	control->max_window = control->fitting = control->ceiling = max_window;
@@ -119,7 +125,8 @@ set_window(struct control *control, enum control_reason reason)
 {
 	unsigned	before = control->window;
 
-	control->window = control->fitting < control->asked ? control->fitting : control->asked;
+	control->window = control->fitting < control->asked && !ablated(sizefit) ?
+		control->fitting : control->asked;
 	if (control->window != before)
 		control__record(control, reason, before, control->window);
 }
@@ -130,7 +137,7 @@ bound_depth(struct control *control, unsigned most)
 {
 	unsigned	before = control->settled;
 
-	if (before <= most)
+	if (before <= most || ablated(depthfit))
 		return;
 	control->depth = control->settled = most;
 	control->starting = false;

@@ -15,6 +15,7 @@
  * often.  That takes seconds for each step; so at the very beginning, while redo
  * waits, the depth is doubled at once until that does not pay any more.
  */
+#include "ablate.h"
 #include "engine/control_internal.h"
 
 /*
@@ -124,7 +125,7 @@ part_of_window(const struct control *control, unsigned depths)
 {
 	unsigned	depth = control->fitting / depths;
 
-	if (!control__is_short(control) || depth >= control->max_depth)
+	if (!control__is_short(control) || depth >= control->max_depth || ablated(depthfit))
 		return control->max_depth;
 	if (depth >= SHORT_DEPTH)
 		return depth;
@@ -157,6 +158,8 @@ begin_trial(struct control *control, bool redo_waits)
 {
 	unsigned	depth = control->settled;
 
+	if (ablated(trials))
+		return;
 	for (int i = DOWN; i <= UP; i++)
 		if (control->pause[i] > 0)
 			control->pause[i]--;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ablate.h"
 #include "engine/engine_internal.h"
 #include "report/clock.h"
 
@@ -144,7 +145,7 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 	int			found = -1;		/* not known */
 	int			asked;
 
-	if (control__is_short(&engine->control))
+	if (control__is_short(&engine->control) && !ablated(lookbefore))
 		found = reader__finds(&engine->reader, run);
 	if (found == PRESENT_ALL)
 	{
@@ -158,6 +159,9 @@ ask_for(struct engine *engine, struct pool *pool, const struct pool_run *run)
 		engine->blocked = true;
 		return false;
 	}
+	/* What is not looked for is released like what was not there. */
+	if (ablated(lookbefore))
+		found = PRESENT_NONE;
 	outcome = asked == 0 ? POOL_REFUSED : found == PRESENT_NONE ? POOL_ABSENT : POOL_ASKED;
 	engine->reader.counters.refs_duplicate += pool__take(pool, run, outcome);
 	return true;
@@ -182,6 +186,8 @@ start_wal(struct engine *engine, uint64_t decode_lsn)
 {
 	struct pool_run run;
 
+	if (ablated(walahead))
+		return true;
 	walahead__fit(&engine->wal, (uint64_t) engine->control.window * engine->reader.layout.block_size);
 	while (walahead__next(&engine->wal, decode_lsn, &run))
 	{
@@ -208,6 +214,8 @@ start_again(struct engine *engine, struct recheck *recheck, struct pool *pool)
 	struct pool_run run;
 	int			asked;
 
+	if (ablated(recheck))
+		return true;
 	while (recheck__next(recheck, pool, &engine->reader, until_lsn, &run))
 	{
 		if (!has_room(engine, 1))
@@ -228,6 +236,8 @@ start_express(struct engine *engine, struct pool *pool)
 	unsigned	lane = engine->control.depth / EXPRESS_PART;
 	struct pool_run run;
 
+	if (ablated(express))
+		return true;
 	if (lane < EXPRESS_MIN)
 		lane = EXPRESS_MIN;
 	while (pool__express(pool, lane, &run))
@@ -323,7 +333,7 @@ release_used(struct engine *engine)
 {
 	struct pool_run run;
 
-	if (!engine->full || !control__is_short(&engine->control))
+	if (!engine->full || !control__is_short(&engine->control) || ablated(release))
 		return;
 	while (clock__now_us() - engine->reader.now_us < RELEASE_US &&
 		   (pool__used(&engine->pool, RELEASE_NEAREST, RELEASE_FARTHEST, &run) ||
@@ -424,7 +434,7 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 			engine->reader.counters.refs_implied++;
 		if (relpath__resolve(&refs[i], &engine->reader.layout, &key, &block, &reason) < 0)
 			engine->reader.counters.refs_invalid[reason]++;
-		else if (refs[i].lsn < engine->newest_lsn)
+		else if (refs[i].lsn < engine->newest_lsn && !ablated(outoforder))
 		{
 			engine->reader.counters.refs_late++;
 			engine->recent_late++;

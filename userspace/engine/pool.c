@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ablate.h"
 #include "engine/pool.h"
 
 /* Order of two numbers, as qsort wants it. */
@@ -283,7 +284,8 @@ pool__begin_sweep(struct pool *pool, unsigned limit)
 	for (; pool->swept < pool->head && pool->sweep_count < limit; pool->swept++)
 		if (entry_at(pool, pool->swept)->state == ENTRY_WAITING)
 			pool->sweep[pool->sweep_count++] = (uint32_t) pool->swept & pool->mask;
-	qsort_r(pool->sweep, pool->sweep_count, sizeof(*pool->sweep), compare_places, pool);
+	if (!ablated(sweep))
+		qsort_r(pool->sweep, pool->sweep_count, sizeof(*pool->sweep), compare_places, pool);
 	return pool->sweep_count;
 }
 

@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ablate.h"
 #include "engine/residency.h"
 #include "engine/sink.h"
 #include "report/log.h"
@@ -162,7 +163,7 @@ uring_set_depth(struct sink *sink, unsigned depth)
 
 	if (size > MAX_GROUP)
 		size = MAX_GROUP;
-	if (size == 0 || sink->no_groups)
+	if (size == 0 || sink->no_groups || ablated(groups))
 		size = 1;
 	sink->group_size = size;
 }

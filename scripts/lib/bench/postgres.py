@@ -49,7 +49,9 @@ def as_owner():
     arguments = {
         **as_self(),
         'env': {'PATH': os.environ.get('PATH', '/usr/bin:/bin'), 'LC_ALL': 'C',
-                'HOME': user.pw_dir, 'PGUSER': 'postgres', 'PGDATABASE': 'postgres'},
+                'HOME': user.pw_dir, 'PGUSER': 'postgres', 'PGDATABASE': 'postgres',
+                **{name: os.environ[name] for name in ('REDOAHEAD_ABLATE', 'REDOAHEAD_ABLATE_PHASE')
+                   if name in os.environ}},
     }
     if os.geteuid() == 0:
         arguments.update(user=user.pw_uid, group=user.pw_gid, extra_groups=[])
