@@ -60,6 +60,8 @@ feed_until_view() {			# EXPRESSION
 	end_standby
 	view "state = 'off' and daemon_pid is null and connects = 1 and daemon_in_flight = 0 and daemon_io_depth = 0"
 	view "offered between 10000 and hit + skip_rep + skip_fpw + skip_init + skip_new + dropped + emitted - implied"
+	# Of what was dropped, some was implied; without drops each reference is in one column.
+	view "dropped > 0 or offered = hit + skip_rep + skip_fpw + skip_init + skip_new + emitted - implied"
 	view "daemon_refs_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
 	# The server's own view has the same, but for what came before the daemon.
 	[ "$(sql "$DATA" -c 'select p.prefetch between 1 and r.emitted - r.implied + 0.05 * offered

@@ -29,8 +29,8 @@
 /*
  * How long references are left to gather in an empty ring, us, while redo has more
  * than GATHER_BYTES of WAL to replay before it needs those taken last: at 100 MB of
- * WAL per second that takes it 20 ms.  Without this pause the daemon takes twice the
- * CPU time, and an array gets shorter sweeps.
+ * WAL per second that takes it 20 ms.  Without this pause the daemon takes up to
+ * twice the CPU time, and an array gets shorter sweeps.
  */
 #define GATHER_US		2000
 #define GATHER_BYTES	(2 * 1024 * 1024)
