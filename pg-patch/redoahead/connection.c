@@ -22,10 +22,12 @@
 
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
+#include "access/xlogprefetcher.h"
 #include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
 #include "common/relpath.h"
 #include "miscadmin.h"
+#include "storage/fd.h"
 
 #include "connection.h"
 #include "settings.h"
@@ -314,6 +316,18 @@ monitor(Connection *c, uint64 now)
 	return CONNECTION_EVENT_NONE;
 }
 
+/*
+ * Do the settings want a daemon?  It reads into the page cache, which is the
+ * wrong place for direct I/O.
+ */
+static bool
+wanted(void)
+{
+	return redoahead_socket[0] != '\0' &&
+		recovery_prefetch != RECOVERY_PREFETCH_OFF &&
+		(io_direct_flags & IO_DIRECT_DATA) == 0;
+}
+
 /* Leave the present daemon for the one that the settings name now. */
 static ConnectionEvent
 reconnect(Connection *c)
@@ -330,7 +344,8 @@ reconnect(Connection *c)
 ConnectionEvent
 connection__poll(Connection *c, uint64 now)
 {
-	if (c->settings_seen != redoahead_connection_changes)
+	if (c->settings_seen != redoahead_connection_changes ||
+		(c->sock >= 0 && !wanted()))
 	{
 		c->settings_seen = redoahead_connection_changes;
 		return reconnect(c);
@@ -340,7 +355,7 @@ connection__poll(Connection *c, uint64 now)
 	{
 		case CONNECTION_OFF:
 		case CONNECTION_DISCONNECTED:
-			if (redoahead_socket[0] != '\0' && InRecovery && now >= c->deadline)
+			if (wanted() && InRecovery && now >= c->deadline)
 				try_connect(c, now);
 			break;
 		case CONNECTION_CONNECTING:

@@ -39,7 +39,6 @@
 #include "storage/fsm_internals.h"
 
 #include "implied.h"
-#include "implied_slru.h"
 
 /* Heap blocks that one visibility map page stands for. */
 #define VM_HEAP_BLOCKS	((BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * \
@@ -267,7 +266,8 @@ of_truncation(const DecodedXLogRecord *record, struct redoahead_ref *out)
 }
 
 int
-implied__of_record(const DecodedXLogRecord *record, struct redoahead_ref *out)
+implied__of_record(ImpliedSlru *known, const DecodedXLogRecord *record,
+				   struct redoahead_ref *out)
 {
 	if (record->header.xl_rmid == RM_SMGR_ID)
 	{
@@ -275,11 +275,5 @@ implied__of_record(const DecodedXLogRecord *record, struct redoahead_ref *out)
 			return of_truncation(record, out);
 		return 0;
 	}
-	return implied_slru__of_record(record, out);
-}
-
-void
-implied__forget(void)
-{
-	implied_slru__forget();
+	return implied_slru__of_record(known, record, out);
 }

@@ -7,8 +7,8 @@
  * They take no lock, allocate nothing and make no system call, and read only
  * the record: whether the file exists, or the page is in memory already, is
  * for the caller to find out.  The same page comes again and again (one page
- * of a free space map stands for 32 MB of heap), so the caller should remember
- * what it has seen.
+ * of a free space map stands for 32 MB of heap), so the caller should keep a
+ * recent-block cache.
  */
 #ifndef REDOAHEAD_IMPLIED_H
 #define REDOAHEAD_IMPLIED_H
@@ -16,12 +16,10 @@
 #include "access/xlogreader.h"
 
 #include "common/redoahead_abi.h"
+#include "implied_slru.h"
 
 /* Most references that one block reference implies: a VM and an FSM page. */
 #define IMPLIED_MAX_PER_BLOCK	2
-
-/* Most pages of one SLRU that a record implies; more are not reported. */
-#define IMPLIED_MAX_PER_SLRU	32
 
 /* Most references that a record implies: pages of up to two SLRUs. */
 #define IMPLIED_MAX_PER_RECORD	(2 * IMPLIED_MAX_PER_SLRU)
@@ -40,10 +38,7 @@ extern int	implied__of_block(const DecodedXLogRecord *record, int block_id,
  * in order: it also learns from the WAL which SLRU pages it creates, and
  * whether commit timestamps are kept.
  */
-extern int	implied__of_record(const DecodedXLogRecord *record,
+extern int	implied__of_record(ImpliedSlru *known, const DecodedXLogRecord *record,
 							   struct redoahead_ref *out);
-
-/* Reading starts at another place of the WAL: forget what was learned. */
-extern void implied__forget(void);
 
 #endif							/* REDOAHEAD_IMPLIED_H */

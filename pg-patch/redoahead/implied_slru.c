@@ -31,7 +31,6 @@
 #include "access/xlog_internal.h"
 #include "catalog/pg_control.h"
 
-#include "implied.h"
 #include "implied_slru.h"
 
 /* Entries in an SLRU page. */
@@ -53,26 +52,6 @@ typedef struct Cursor
 	size_t		left;			/* bytes from there to the end */
 } Cursor;
 
-/* A range of SLRU pages; empty if both are the same. */
-typedef struct PageRange
-{
-	uint32		first;			/* first page */
-	uint32		end;			/* page after the last */
-} PageRange;
-
-/*
- * Pages that the WAL has created, so that redo finds them in the buffers of
- * the SLRU, or has written them itself not long ago.  They are created in
- * order; after a gap, which is a wraparound, the range begins anew.
- */
-static PageRange created[REDOAHEAD_SLRU_COUNT];
-
-/*
- * Whether commit timestamps are kept, as the WAL reports: 1 yes, 0 no,
- * -1 not yet.  Until then our own setting decides; a primary's may differ.
- */
-static int	commit_ts_kept = -1;
-
 
 /*
  * The record's main data as "type", or NULL if it is shorter than "size".
@@ -85,10 +64,10 @@ static int	commit_ts_kept = -1;
  * Append a reference to a page of an SLRU, unless the WAL has created it.
  */
 static inline int
-add_page(struct redoahead_ref *out, int n, const DecodedXLogRecord *record,
-		 uint32 slru, uint32 page)
+add_page(const ImpliedSlru *known, struct redoahead_ref *out, int n,
+		 const DecodedXLogRecord *record, uint32 slru, uint32 page)
 {
-	if (page >= created[slru].first && page < created[slru].end)
+	if (page >= known->created[slru].first && page < known->created[slru].end)
 		return n;
 
 	out[n] = (struct redoahead_ref)
@@ -137,14 +116,14 @@ take_array(Cursor *cursor, size_t element_size, int *nelements)
  * with a number of entries for each transaction ID.
  */
 static inline int
-add_xact_pages(struct redoahead_ref *out, int n, const DecodedXLogRecord *record,
-			   uint32 slru, uint32 xacts_per_page, TransactionId xid,
-			   const TransactionId *subxids, int nsubxids)
+add_xact_pages(const ImpliedSlru *known, struct redoahead_ref *out, int n,
+			   const DecodedXLogRecord *record, uint32 slru, uint32 xacts_per_page,
+			   TransactionId xid, const TransactionId *subxids, int nsubxids)
 {
 	int			limit = n + IMPLIED_MAX_PER_SLRU;
 	uint32		page = xid / xacts_per_page;
 
-	n = add_page(out, n, record, slru, page);
+	n = add_page(known, out, n, record, slru, page);
 
 	/* They ascend from their parent's, so usually the last one is on the same page. */
 	if (nsubxids == 0 || subxids[nsubxids - 1] / xacts_per_page == page)
@@ -155,7 +134,7 @@ add_xact_pages(struct redoahead_ref *out, int n, const DecodedXLogRecord *record
 		if (subxids[i] / xacts_per_page != page)
 		{
 			page = subxids[i] / xacts_per_page;
-			n = add_page(out, n, record, slru, page);
+			n = add_page(known, out, n, record, slru, page);
 		}
 	}
 	return n;
@@ -165,7 +144,8 @@ add_xact_pages(struct redoahead_ref *out, int n, const DecodedXLogRecord *record
  * Commit or abort, of a prepared transaction or another.
  */
 static int
-of_xact(const DecodedXLogRecord *record, struct redoahead_ref *out)
+of_xact(const ImpliedSlru *known, const DecodedXLogRecord *record,
+		struct redoahead_ref *out)
 {
 	uint8		op = record->header.xl_info & XLOG_XACT_OPMASK;
 	bool		commit = op == XLOG_XACT_COMMIT || op == XLOG_XACT_COMMIT_PREPARED;
@@ -230,11 +210,11 @@ of_xact(const DecodedXLogRecord *record, struct redoahead_ref *out)
 	if (!TransactionIdIsNormal(xid))
 		return 0;
 
-	n = add_xact_pages(out, n, record, REDOAHEAD_SLRU_XACT, XACT_PER_PAGE,
+	n = add_xact_pages(known, out, n, record, REDOAHEAD_SLRU_XACT, XACT_PER_PAGE,
 					   xid, subxids, nsubxids);
 	if (commit &&
-		(commit_ts_kept >= 0 ? commit_ts_kept != 0 : track_commit_timestamp))
-		n = add_xact_pages(out, n, record, REDOAHEAD_SLRU_COMMIT_TS,
+		(known->commit_ts_known ? known->commit_ts_kept : track_commit_timestamp))
+		n = add_xact_pages(known, out, n, record, REDOAHEAD_SLRU_COMMIT_TS,
 						   COMMIT_TS_PER_PAGE, xid, subxids, nsubxids);
 	return n;
 }
@@ -243,9 +223,9 @@ of_xact(const DecodedXLogRecord *record, struct redoahead_ref *out)
  * Creation of an SLRU page: the record has its number only.
  */
 static void
-learn_page(const DecodedXLogRecord *record, uint32 slru)
+learn_page(ImpliedSlru *known, const DecodedXLogRecord *record, uint32 slru)
 {
-	PageRange  *range = &created[slru];
+	SlruPageRange *range = &known->created[slru];
 	const int64 *page = main_data(record, int64, sizeof(int64));
 
 	if (!page || *page < 0 || *page >= PG_UINT32_MAX)
@@ -259,7 +239,8 @@ learn_page(const DecodedXLogRecord *record, uint32 slru)
  * Creation of a multixact.
  */
 static int
-of_multixact(const DecodedXLogRecord *record, struct redoahead_ref *out)
+of_multixact(const ImpliedSlru *known, const DecodedXLogRecord *record,
+			 struct redoahead_ref *out)
 {
 	const xl_multixact_create *xlrec =
 		main_data(record, xl_multixact_create, SizeOfMultiXactCreate);
@@ -276,12 +257,12 @@ of_multixact(const DecodedXLogRecord *record, struct redoahead_ref *out)
 	 * don't touch the latter; there, one page in 2048 multixacts comes early.
 	 */
 	page = xlrec->mid / MULTIXACT_OFFSET_PER_PAGE;
-	n = add_page(out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET, page);
+	n = add_page(known, out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET, page);
 	if (xlrec->mid == MaxMultiXactId)
-		n = add_page(out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET,
+		n = add_page(known, out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET,
 					 FirstMultiXactId / MULTIXACT_OFFSET_PER_PAGE);
 	else if ((xlrec->mid + 1) / MULTIXACT_OFFSET_PER_PAGE != page)
-		n = add_page(out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET, page + 1);
+		n = add_page(known, out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET, page + 1);
 
 	if (xlrec->nmembers <= 0 ||
 		(record->main_data_len - SizeOfMultiXactCreate) / sizeof(MultiXactMember) <
@@ -300,7 +281,7 @@ of_multixact(const DecodedXLogRecord *record, struct redoahead_ref *out)
 		if (member > PG_UINT32_MAX - in_page)
 			in_page = PG_UINT32_MAX - member + 1;
 
-		n = add_page(out, n, record, REDOAHEAD_SLRU_MULTIXACT_MEMBER,
+		n = add_page(known, out, n, record, REDOAHEAD_SLRU_MULTIXACT_MEMBER,
 					 member / MULTIXACT_MEMBER_PER_PAGE);
 		member += in_page;
 		members_left -= Min(members_left, in_page);
@@ -312,53 +293,55 @@ of_multixact(const DecodedXLogRecord *record, struct redoahead_ref *out)
  * A change of settings on the primary.
  */
 static void
-learn_settings(const DecodedXLogRecord *record)
+learn_settings(ImpliedSlru *known, const DecodedXLogRecord *record)
 {
 	const xl_parameter_change *xlrec =
 		main_data(record, xl_parameter_change, sizeof(xl_parameter_change));
 
 	/* Not read as a bool, which must not be anything but 0 or 1. */
 	if (xlrec)
-		commit_ts_kept = *(const uint8 *) &xlrec->track_commit_timestamp != 0;
+	{
+		known->commit_ts_known = true;
+		known->commit_ts_kept = *(const uint8 *) &xlrec->track_commit_timestamp != 0;
+	}
 }
 
 int
-implied_slru__of_record(const DecodedXLogRecord *record, struct redoahead_ref *out)
+implied_slru__of_record(ImpliedSlru *known, const DecodedXLogRecord *record,
+						struct redoahead_ref *out)
 {
 	uint8		info = record->header.xl_info & ~XLR_INFO_MASK;
 
 	switch (record->header.xl_rmid)
 	{
 		case RM_XACT_ID:
-			return of_xact(record, out);
+			return of_xact(known, record, out);
 		case RM_MULTIXACT_ID:
 			if (info == XLOG_MULTIXACT_CREATE_ID)
-				return of_multixact(record, out);
+				return of_multixact(known, record, out);
 			if (info == XLOG_MULTIXACT_ZERO_OFF_PAGE)
-				learn_page(record, REDOAHEAD_SLRU_MULTIXACT_OFFSET);
+				learn_page(known, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET);
 			else if (info == XLOG_MULTIXACT_ZERO_MEM_PAGE)
-				learn_page(record, REDOAHEAD_SLRU_MULTIXACT_MEMBER);
+				learn_page(known, record, REDOAHEAD_SLRU_MULTIXACT_MEMBER);
 			return 0;
 		case RM_CLOG_ID:
 			if (info == CLOG_ZEROPAGE)
-				learn_page(record, REDOAHEAD_SLRU_XACT);
+				learn_page(known, record, REDOAHEAD_SLRU_XACT);
 			return 0;
 		case RM_COMMIT_TS_ID:
 			if (info == COMMIT_TS_ZEROPAGE)
-				learn_page(record, REDOAHEAD_SLRU_COMMIT_TS);
+				learn_page(known, record, REDOAHEAD_SLRU_COMMIT_TS);
 			return 0;
 		case RM_XLOG_ID:
 			if (info == XLOG_PARAMETER_CHANGE)
-				learn_settings(record);
+				learn_settings(known, record);
 			return 0;
 	}
 	return 0;
 }
 
-/* As implied__forget. */
 void
-implied_slru__forget(void)
+implied_slru__forget(ImpliedSlru *known)
 {
-	memset(created, 0, sizeof(created));
-	commit_ts_kept = -1;
+	memset(known, 0, sizeof(*known));
 }

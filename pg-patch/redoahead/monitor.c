@@ -12,7 +12,6 @@
 #include "storage/bufmgr.h"
 
 #include "monitor.h"
-#include "prefault.h"
 #include "settings.h"
 #include "stats.h"
 #include "submit.h"
@@ -24,8 +23,9 @@
 static void
 start_prefetching(Prefetcher *p)
 {
+	p->kernel_failed = false;
 	prefetcher__forget(p);
-	prefault__start();
+	prefault__start(&p->prefault);
 	XLogPrefetchReconfigure();
 }
 
@@ -65,7 +65,7 @@ stop_prefetching(Prefetcher *p)
 		if (ref->submitted && recent->lsn == ref->lsn &&
 			recent->key.fork_kind >> 8 == REDOAHEAD_KIND_RELATION)
 		{
-			(void) submit__to_kernel(&recent->key);
+			(void) submit__to_kernel(p, &recent->key);
 			room--;
 		}
 	}

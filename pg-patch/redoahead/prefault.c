@@ -54,8 +54,6 @@
 /* The worker pauses while less memory than this is available, bytes. */
 #define MIN_AVAILABLE	(512 * 1024 * 1024)
 
-int			prefault_frontier = INT_MAX;
-
 typedef struct PrefaultShared
 {
 	pg_atomic_uint32 wanted;	/* buffers that should have memory */
@@ -63,7 +61,6 @@ typedef struct PrefaultShared
 } PrefaultShared;
 
 static PrefaultShared *shared;
-static int	mapped;				/* buffers that this process has mapped */
 
 PGDLLEXPORT void redoahead_prefault_main(Datum arg);
 
@@ -115,7 +112,7 @@ populate(int from, int to, int how)
  * process does it all, at some more cost.
  */
 void
-prefault__start(void)
+prefault__start(Prefault *p)
 {
 	BackgroundWorker worker = {
 		.bgw_name = "redoahead prefault",
@@ -128,13 +125,13 @@ prefault__start(void)
 	};
 
 	/* With huge pages there is nothing to gain. */
-	if (mapped > 0 || redoahead_prefault == 0 || !shared ||
+	if (p->mapped > 0 || redoahead_prefault == 0 || !shared ||
 		huge_pages_status == HUGE_PAGES_ON)
 		return;
 
-	prefault_frontier = 0;
-	prefault__advance(0);
-	if (mapped > 0)
+	p->frontier = 0;
+	prefault__advance(p, 0);
+	if (p->mapped > 0)
 		(void) RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
@@ -143,22 +140,22 @@ prefault__start(void)
  * standby others take buffers, too, so it may be far beyond.
  */
 void
-prefault__advance(int buffer)
+prefault__advance(Prefault *p, int buffer)
 {
 	int			lead = redoahead_prefault * (1024 / (BLCKSZ / 1024));
-	int			start = Max(mapped, buffer - MARGIN_BUFFERS);
+	int			start = Max(p->mapped, buffer - MARGIN_BUFFERS);
 	int			end = Min(start + CHUNK_BUFFERS, NBuffers);
 	Latch	   *latch;
 
 	if (start >= end || redoahead_prefault == 0 ||
 		!populate(start, end, MADV_POPULATE_READ))
 	{
-		prefault_frontier = INT_MAX;
+		p->frontier = INT_MAX;
 		return;
 	}
-	mapped = end;
-	prefault_frontier = mapped - MARGIN_BUFFERS;
-	pg_atomic_write_u32(&shared->wanted, Min(mapped + lead, NBuffers));
+	p->mapped = end;
+	p->frontier = end - MARGIN_BUFFERS;
+	pg_atomic_write_u32(&shared->wanted, Min(end + lead, NBuffers));
 
 	/* The worker may exit at any time; its latch stays valid. */
 	latch = *(Latch *volatile *) &shared->latch;

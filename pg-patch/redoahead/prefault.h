@@ -7,20 +7,24 @@
 
 #include "postgres.h"
 
-/* A buffer of a higher number than this must be reported to prefault__advance(). */
-extern int	prefault_frontier;
+/* What the startup process has mapped. */
+typedef struct Prefault
+{
+	int			mapped;			/* buffers mapped; 0 if none yet */
+	int			frontier;		/* a higher buffer needs prefault__advance() */
+} Prefault;
 
 extern Size prefault__shmem_size(void);
 extern void prefault__shmem_init(void);
-extern void prefault__start(void);
-extern void prefault__advance(int buffer);
+extern void prefault__start(Prefault *p);
+extern void prefault__advance(Prefault *p, int buffer);
 
 /* Redo has used a buffer. */
 static inline void
-prefault__used(int buffer)
+prefault__used(Prefault *p, int buffer)
 {
-	if (unlikely(buffer > prefault_frontier))
-		prefault__advance(buffer);
+	if (unlikely(buffer > p->frontier))
+		prefault__advance(p, buffer);
 }
 
 #endif							/* REDOAHEAD_PREFAULT_H */

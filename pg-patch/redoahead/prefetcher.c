@@ -14,20 +14,21 @@
 #include "settings.h"
 
 /*
- * Most blocks in the recent-block cache beyond the distance: as many as there
- * are shared buffers, but no more than this (64 to 128 bytes each).
+ * Part of available memory that each of these may take: decoded records, the
+ * references between decoding and replay, and the blocks that were used before.
+ * It is not available to the page cache.
  */
-#define MAX_RECENT_BLOCKS	(4 * 1024 * 1024)
+#define MEMORY_PART			32
 
-/*
- * Part of available memory that looking ahead may take, half of it for decoded
- * records: the page cache has to do without it.
- */
-#define MEMORY_PART			16
-
-/* Memory that a reference takes, and what may be taken at least, bytes. */
+/* Memory that a reference takes, and a block in the recent-block cache, bytes. */
 #define BYTES_PER_REF		256
+#define BYTES_PER_BLOCK		128
+
+/* Memory that each may take at least, bytes. */
 #define MIN_MEMORY_LIMIT	(512 * 1024)
+
+/* Most blocks in the recent-block cache beyond the distance. */
+#define MAX_RECENT_BLOCKS	(4 * 1024 * 1024)
 
 /*
  * Determine how much memory looking ahead may take.  To be called when a daemon
@@ -36,7 +37,7 @@
 void
 prefetcher__limit_memory(Prefetcher *p)
 {
-	uint64		limit = available__bytes() / MEMORY_PART / 2;
+	uint64		limit = available__bytes() / MEMORY_PART;
 
 	p->memory_limit = Max(limit, MIN_MEMORY_LIMIT);
 }
@@ -53,6 +54,15 @@ size_t
 prefetcher__decode_buffer_size(const Prefetcher *p)
 {
 	return Min(p->memory_limit, (uint64) redoahead_decode_buffer_size * 1024);
+}
+
+/* Blocks that the recent-block cache should hold: as many as shared buffers do. */
+static uint32
+recent_blocks_wanted(const Prefetcher *p, int distance)
+{
+	uint64		limit = Min(p->memory_limit / BYTES_PER_BLOCK, MAX_RECENT_BLOCKS);
+
+	return Max(2 * distance, Min(limit, (uint64) NBuffers));
 }
 
 /*
@@ -79,8 +89,7 @@ prefetcher__allocate(Prefetcher *p, int distance)
 	l->mask = size - 1;
 	l->refs = MemoryContextAllocExtended(TopMemoryContext, size * sizeof(PendingRef),
 										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (l->refs && recent_blocks__create(&p->recent,
-										 Max(2 * distance, Min(NBuffers, MAX_RECENT_BLOCKS))))
+	if (l->refs && recent_blocks__create(&p->recent, recent_blocks_wanted(p, distance)))
 	{
 		p->allocated = distance;
 		return true;
@@ -99,11 +108,12 @@ prefetcher__allocate(Prefetcher *p, int distance)
 
 /*
  * Forget what was submitted, and all references between decoding and replay.  The
- * recent-block cache stays, with the buffers that it knows.
+ * recent-block cache stays, with the buffers that it knows.  Reading may go on at
+ * a lower LSN.
  */
 void
 prefetcher__forget(Prefetcher *p)
 {
-	p->forgotten_lsn = p->lookahead.decode_lsn;
+	p->forgotten_lsn = Max(p->forgotten_lsn, p->lookahead.decode_lsn);
 	lookahead__clear(&p->lookahead);
 }

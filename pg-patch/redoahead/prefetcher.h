@@ -11,7 +11,9 @@
 #include "postgres.h"
 
 #include "connection.h"
+#include "implied_slru.h"
 #include "lookahead.h"
+#include "prefault.h"
 #include "recent_blocks.h"
 
 /* Counters; the names are those of pg_stat_redoahead's columns. */
@@ -29,16 +31,31 @@ typedef struct PrefetchCounters
 	uint64		buffers_found;	/* references that redo got a buffer for, at replay */
 } PrefetchCounters;
 
+/* The daemon's counters in the ring, as last read; they start at 0 with it. */
+typedef struct RingCounters
+{
+	uint64		taken;			/* references taken from the ring */
+	uint64		blocks_read;	/* blocks brought into the page cache */
+	uint64		blocks_failed;	/* missing files, short reads, errors */
+	uint64		blocks_stale;	/* replayed before they were submitted */
+	uint64		busy_ns;		/* CPU time, ns */
+} RingCounters;
+
 typedef struct Prefetcher
 {
 	Connection	connection;
 	Lookahead	lookahead;
 	RecentBlocks recent;		/* empty until allocated */
+	ImpliedSlru slru;			/* SLRU pages that the WAL has created */
+	Prefault	prefault;		/* buffers that are mapped */
 	PrefetchCounters counters;
+	RingCounters last;			/* for stats.c */
 	int			distance;		/* references to look ahead; 0 while not in use */
 	int			allocated;		/* distance that there is memory for */
-	uint64		memory_limit;	/* bytes for decoded records, and again for references */
+	uint64		memory_limit;	/* of each of the parts that prefetcher.c names, bytes */
 	bool		evicting;		/* no buffer was free once: blocks may be evicted */
+	bool		kernel_failed;	/* a read by the kernel raised an error: request no
+								 * more until a daemon is connected */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 	uint32		records;		/* records that redo has come to, wraps around */
 	uint64		next_check;		/* when to check the connection again, ms */

@@ -1,6 +1,6 @@
 /*
  * recent_blocks.c
- *		The recent-block cache: allocating and clearing it.  What runs per block
+ *		The recent-block cache: allocating and freeing it.  What runs per block
  *		is inline in recent_blocks.h.
  */
 #include "recent_blocks.h"
@@ -36,7 +36,7 @@ recent_blocks__create(RecentBlocks *table, uint32_t blocks)
 	if (size >= HUGE_PAGE_BYTES)
 		(void) madvise(table->blocks, size, MADV_HUGEPAGE);
 
-	recent_blocks__clear(table);
+	memset(table->blocks, 0, size);
 	return true;
 }
 
@@ -46,12 +46,4 @@ recent_blocks__destroy(RecentBlocks *table)
 {
 	free(table->blocks);
 	memset(table, 0, sizeof(*table));
-}
-
-/* Remove all blocks. */
-void
-recent_blocks__clear(RecentBlocks *table)
-{
-	memset(table->blocks, 0,
-		   (size_t) table->nsets * RECENT_BLOCKS_WAYS * sizeof(RecentBlock));
 }

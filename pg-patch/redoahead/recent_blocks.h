@@ -1,6 +1,6 @@
 /*
  * recent_blocks.h
- *		The recent-block cache: the blocks that redo has, or will have, in shared
+ *		The recent-block cache: blocks that are, or will be, resident in shared
  *		buffers.
  *
  * A set-associative table, a pure function of its own memory: it takes no
@@ -50,7 +50,6 @@ typedef struct RecentBlocks
 
 extern bool recent_blocks__create(RecentBlocks *table, uint32_t blocks);
 extern void recent_blocks__destroy(RecentBlocks *table);
-extern void recent_blocks__clear(RecentBlocks *table);
 
 static inline BlockKey
 block_key(uint32_t spc, uint32_t db, uint32_t rel, uint32_t block,

@@ -1,4 +1,4 @@
-/* redoahead--1.0.sql: the statistics views of the redoahead extension */
+/* redoahead--1.0.sql: the statistics view of the redoahead extension */
 
 \echo Use "CREATE EXTENSION redoahead" to load this file. \quit
 
@@ -34,15 +34,3 @@ LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
 
 CREATE VIEW pg_stat_redoahead AS SELECT * FROM pg_stat_redoahead();
 GRANT SELECT ON pg_stat_redoahead TO PUBLIC;
-
-CREATE FUNCTION pg_stat_redoahead_images(
-	OUT method text,
-	OUT images int8,
-	OUT page_bytes int8,
-	OUT stored_bytes int8)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME'
-LANGUAGE C STRICT VOLATILE PARALLEL SAFE;
-
-CREATE VIEW pg_stat_redoahead_images AS SELECT * FROM pg_stat_redoahead_images();
-GRANT SELECT ON pg_stat_redoahead_images TO PUBLIC;

@@ -2,11 +2,11 @@
  * redoahead.c
  *		Recovery prefetch by the redoahead daemon: the server's side.
  *
- * The startup process offers each block reference that it decodes from the
- * WAL, well before redo needs it.  Those that redo will have to read are put
- * into a ring in shared memory, and the daemon reads the blocks into the page
- * cache.  Without a daemon, the server's own prefetching works as if this
- * library weren't loaded.
+ * The startup process passes each block reference that it decodes from the WAL
+ * to an XLogPrefetchRoutine, well before redo needs the block.  Those that redo
+ * will have to read are put into a ring in shared memory, and the daemon reads
+ * the blocks into the page cache.  Without a daemon, the server's own prefetching
+ * works as if this library weren't loaded.
  *
  * A reference is handled like this:
  *
@@ -23,8 +23,8 @@
  * (lookahead.h) leads back to the recent-block cache: it gives redo the buffers
  * that it has used before, and learns which ones it used.
  *
- * All of this runs in the startup process.  It raises an error only where the
- * built-in prefetching would: if a relation's file exists but can't be opened.
+ * All of this runs in the startup process, and raises no errors: they would end
+ * recovery.
  */
 #include "postgres.h"
 
@@ -34,7 +34,6 @@
 #include "catalog/pg_control.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 
@@ -54,6 +53,7 @@ PG_MODULE_MAGIC_EXT(.name = "redoahead", .version = "1.0");
 
 static Prefetcher prefetcher = {
 	.connection = {.sock = -1,.wake_fd = -1},
+	.prefault = {.frontier = INT_MAX},
 };
 
 static shmem_request_hook_type prev_shmem_request_hook;
@@ -63,21 +63,21 @@ static shmem_startup_hook_type prev_shmem_startup_hook;
 /* ---------- decoding ---------- */
 
 /* Count a reference that redo won't read a block for, and return why. */
-static XLogPrefetchSinkResult
+static XLogPrefetchResult
 skip(Prefetcher *p, const DecodedBkpBlock *block)
 {
 	if (block->has_image)
 	{
 		p->counters.skip_fpw++;
-		return XLOG_PREFETCH_SINK_IMAGE;
+		return XLOG_PREFETCH_SKIP_FPW;
 	}
 	if (block->flags & BKPBLOCK_WILL_INIT)
 	{
 		p->counters.skip_init++;
-		return XLOG_PREFETCH_SINK_INIT;
+		return XLOG_PREFETCH_SKIP_INIT;
 	}
 	p->counters.skip_new++;
-	return XLOG_PREFETCH_SINK_NEW;
+	return XLOG_PREFETCH_SKIP_NEW;
 }
 
 /* Without an image, such a record only informs backup tools about the block. */
@@ -108,15 +108,13 @@ find_recent_buffer(Prefetcher *p, const RecentBlock *recent)
 }
 
 static bool
-prefetch_configure(uint32 *max_distance, size_t *decode_buffer_size)
+prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 {
 	Prefetcher *p = &prefetcher;
 	int			distance = prefetcher__distance(p);
 
 	p->distance = 0;
-	/* With direct I/O, the page cache is the wrong place. */
 	if (!connection__is_ready(&p->connection) ||
-		(io_direct_flags & IO_DIRECT_DATA) != 0 ||
 		!prefetcher__allocate(p, distance))
 		return false;
 
@@ -126,9 +124,9 @@ prefetch_configure(uint32 *max_distance, size_t *decode_buffer_size)
 	return true;
 }
 
-/* A record has been decoded.  Its references are offered next. */
+/* A record has been decoded.  Its references are passed next. */
 static void
-prefetch_decoded(const DecodedXLogRecord *record)
+prefetch_record_decoded(const DecodedXLogRecord *record)
 {
 	Prefetcher *p = &prefetcher;
 	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
@@ -143,25 +141,28 @@ prefetch_decoded(const DecodedXLogRecord *record)
 			recent_blocks__prefetch(&p->recent, &key);
 		}
 
+	/* The daemon reads WAL ahead of this, also while many records are decoded at once. */
 	p->lookahead.decode_lsn = record->lsn;
-	n = implied__of_record(record, refs);
+	if (p->connection.emitter.ring != NULL)
+		__atomic_store_n(&p->connection.emitter.ring->decode_lsn, record->lsn, __ATOMIC_RELAXED);
+	n = implied__of_record(&p->slru, record, refs);
 	if (unlikely(n > 0) && connection__is_ready(&p->connection))
 		submit__implied(p, refs, n);
 }
 
 /* Decide what to do about a block reference. */
-static XLogPrefetchSinkResult
+static XLogPrefetchResult
 prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 {
 	Prefetcher *p = &prefetcher;
 	DecodedBkpBlock *block = &record->blocks[block_id];
 	BlockKey	key = key_of_block(block);
-	XLogPrefetchSinkResult result;
+	XLogPrefetchResult result;
 	RecentBlock *recent;
 	PendingRef	ref;
 	bool		found;
 
-	/* The first references after configure() come without decoded(). */
+	/* The first references after configure() come without record_decoded(). */
 	p->lookahead.decode_lsn = record->lsn;
 	p->counters.offered++;
 
@@ -183,7 +184,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		/* An earlier record, not replayed yet, brings it in. */
 		block->prefetch_buffer = recent->buffer;
 		p->counters.skip_rep++;
-		result = XLOG_PREFETCH_SINK_REPEAT;
+		result = XLOG_PREFETCH_SKIP_REP;
 	}
 	else if (block->apply_image || (block->flags & BKPBLOCK_WILL_INIT))
 	{
@@ -199,12 +200,12 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		if (recent->buffer != InvalidBuffer)
 		{
 			p->counters.hit++;
-			result = XLOG_PREFETCH_SINK_HIT;
+			result = XLOG_PREFETCH_HIT;
 		}
 		else if (submit__block(p, &key, record->lsn))
-			result = XLOG_PREFETCH_SINK_IO;
+			result = XLOG_PREFETCH_IO;
 		else
-			return submit__to_kernel(&key) ? XLOG_PREFETCH_SINK_IO : XLOG_PREFETCH_SINK_NEW;
+			return submit__to_kernel(p, &key) ? XLOG_PREFETCH_IO : XLOG_PREFETCH_SKIP_NEW;
 		recent->lsn = record->lsn;
 	}
 
@@ -214,7 +215,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			.recent = recent - p->recent.blocks,
 			.buffer = recent->buffer,
 			.block_id = block_id,
-			.submitted = result == XLOG_PREFETCH_SINK_IO,
+			.submitted = result == XLOG_PREFETCH_IO,
 	};
 	cpu_prefetch__find_tuple(record, &ref);
 	lookahead__append(&p->lookahead, &ref);
@@ -247,11 +248,11 @@ publish_progress(Prefetcher *p)
 }
 
 /*
- * A record is about to be replayed.  Redo will look up its blocks: give it the
- * buffers in which it found them last.
+ * A record is about to be replayed.  Set the buffers in which redo found its
+ * blocks last.
  */
 static void
-prefetch_replaying(DecodedXLogRecord *record)
+prefetch_record_returned(DecodedXLogRecord *record)
 {
 	Prefetcher *p = &prefetcher;
 	Lookahead  *l = &p->lookahead;
@@ -283,9 +284,9 @@ prefetch_replaying(DecodedXLogRecord *record)
 		monitor__check(p);
 }
 
-/* A record has been replayed: note which buffers its blocks are in. */
+/* A record has been replayed.  Note which buffers its blocks are in. */
 static void
-prefetch_replayed(const DecodedXLogRecord *record)
+prefetch_record_released(const DecodedXLogRecord *record)
 {
 	Prefetcher *p = &prefetcher;
 	Lookahead  *l = &p->lookahead;
@@ -300,7 +301,7 @@ prefetch_replayed(const DecodedXLogRecord *record)
 		if (block->prefetch_buffer != ref->buffer &&
 			block->prefetch_buffer != InvalidBuffer && is_entry_of(recent, block))
 			recent->buffer = block->prefetch_buffer;
-		prefault__used(block->prefetch_buffer);
+		prefault__used(&p->prefault, block->prefetch_buffer);
 	}
 }
 
@@ -309,11 +310,9 @@ prefetch_reset(void)
 {
 	Prefetcher *p = &prefetcher;
 
-	if (p->recent.blocks)
-		recent_blocks__clear(&p->recent);
-	implied__forget();
-	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
+	implied_slru__forget(&p->slru);
 	prefetcher__forget(p);
+	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
 }
 
 static void
@@ -328,12 +327,12 @@ prefetch_shutdown(void)
 	stats__publish(p);
 }
 
-static const XLogPrefetchSink prefetch_routine = {
+static const XLogPrefetchRoutine prefetch_routine = {
 	.configure = prefetch_configure,
-	.decoded = prefetch_decoded,
-	.block = prefetch_block,
-	.replaying = prefetch_replaying,
-	.replayed = prefetch_replayed,
+	.record_decoded = prefetch_record_decoded,
+	.prefetch_block = prefetch_block,
+	.record_returned = prefetch_record_returned,
+	.record_released = prefetch_record_released,
 	.reset = prefetch_reset,
 	.shutdown = prefetch_shutdown,
 };
@@ -346,7 +345,7 @@ request_shmem(void)
 {
 	if (prev_shmem_request_hook)
 		prev_shmem_request_hook();
-	RequestAddinShmemSpace(stats__shmem_size() + images__shmem_size() + prefault__shmem_size());
+	RequestAddinShmemSpace(stats__shmem_size() + prefault__shmem_size());
 }
 
 static void
@@ -357,7 +356,6 @@ startup_shmem(void)
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	stats__shmem_init();
-	images__shmem_init();
 	prefault__shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -373,5 +371,5 @@ _PG_init(void)
 	shmem_request_hook = request_shmem;
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup_shmem;
-	xlog_prefetch_sink = &prefetch_routine;
+	RegisterXLogPrefetchRoutine(&prefetch_routine);
 }

@@ -29,7 +29,7 @@ typedef struct DaemonCounters
 	pg_atomic_uint64 taken;		/* references taken from the ring */
 	pg_atomic_uint64 blocks_read;	/* blocks brought into the page cache */
 	pg_atomic_uint64 blocks_failed; /* missing files, short reads, errors */
-	pg_atomic_uint64 blocks_stale;	/* replayed before their turn came */
+	pg_atomic_uint64 blocks_stale;	/* replayed before they were submitted */
 	pg_atomic_uint64 in_flight; /* blocks being read */
 	pg_atomic_uint64 io_depth;	/* most blocks to be read at a time */
 	pg_atomic_uint64 readahead_limit;	/* most blocks to be read ahead of redo */
@@ -103,9 +103,8 @@ add_daemon(pg_atomic_uint64 *sum, uint64 now, uint64 *last)
 
 /* Copy the startup process's counters to shared memory. */
 void
-stats__publish(const Prefetcher *p)
+stats__publish(Prefetcher *p)
 {
-	static struct redoahead_ring last;
 	const Connection *c = &p->connection;
 	const struct redoahead_ring *ring = c->emitter.ring;
 	const uint64 *counters = (const uint64 *) &p->counters;
@@ -127,7 +126,7 @@ stats__publish(const Prefetcher *p)
 
 	if (ring == NULL)
 	{
-		memset(&last, 0, sizeof(last));
+		memset(&p->last, 0, sizeof(p->last));
 		pg_atomic_write_u64(&shared->daemon.in_flight, 0);
 		pg_atomic_write_u64(&shared->daemon.io_depth, 0);
 		pg_atomic_write_u64(&shared->daemon.readahead_limit, 0);
@@ -135,7 +134,7 @@ stats__publish(const Prefetcher *p)
 	}
 #define ADD(sum, field) \
 	add_daemon(&shared->daemon.sum, \
-			   __atomic_load_n(&ring->field, __ATOMIC_RELAXED), &last.field)
+			   __atomic_load_n(&ring->field, __ATOMIC_RELAXED), &p->last.sum)
 	ADD(taken, tail);
 	ADD(blocks_read, blocks_read);
 	ADD(blocks_failed, blocks_failed);

@@ -1,7 +1,6 @@
 /*
  * stats.h
- *		Counters in shared memory, for the views pg_stat_redoahead and
- *		pg_stat_redoahead_images.
+ *		Counters in shared memory, for the view pg_stat_redoahead.
  */
 #ifndef REDOAHEAD_STATS_H
 #define REDOAHEAD_STATS_H
@@ -10,10 +9,6 @@
 
 extern Size stats__shmem_size(void);
 extern void stats__shmem_init(void);
-extern void stats__publish(const Prefetcher *p);
-
-/* images.c */
-extern Size images__shmem_size(void);
-extern void images__shmem_init(void);
+extern void stats__publish(Prefetcher *p);
 
 #endif							/* REDOAHEAD_STATS_H */

@@ -13,20 +13,41 @@
 #include "submit.h"
 
 /*
- * Have the kernel read a block, as the built-in prefetching does.  Like that, it
- * fails if a file exists that can't be opened.
+ * Have the kernel read a block, as the built-in prefetching does.  An error, for
+ * example because a file can't be opened, must not end recovery here: redo may
+ * never need the block.  Log it, and do not try again until a daemon is connected.
  */
 bool
-submit__to_kernel(const BlockKey *key)
+submit__to_kernel(Prefetcher *p, const BlockKey *key)
 {
 	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
 	.relNumber = key->rel};
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool initiated = false;
 
-	if (maintenance_io_concurrency == 0)
+	if (maintenance_io_concurrency == 0 || p->kernel_failed)
 		return false;
-	return PrefetchSharedBuffer(smgropen(rlocator, INVALID_PROC_NUMBER),
-								(ForkNumber) (key->fork_kind & 0xff),
-								key->block).initiated_io;
+	PG_TRY();
+	{
+		initiated = PrefetchSharedBuffer(smgropen(rlocator, INVALID_PROC_NUMBER),
+										 (ForkNumber) (key->fork_kind & 0xff),
+										 key->block).initiated_io;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		p->kernel_failed = true;
+		ereport(LOG,
+				(errmsg("redoahead: could not prefetch a block: %s", error->message),
+				 errdetail("Blocks that the daemon does not take are not prefetched any more, until the next daemon is connected.")));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	return initiated;
 }
 
 /* Submit what redo reads although the WAL does not name it, unless done lately. */

@@ -10,7 +10,7 @@
 /* References that are put into the ring before the daemon sees them, at most. */
 #define REFS_PER_PUBLISH	32
 
-extern bool submit__to_kernel(const BlockKey *key);
+extern bool submit__to_kernel(Prefetcher *p, const BlockKey *key);
 extern void submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n);
 
 /* Let the daemon see what has been put into the ring. */

@@ -36,6 +36,7 @@
 #undef printf
 #undef snprintf
 #undef fprintf
+#undef qsort
 
 #define BATCH		2			/* pages that are worked on without a break */
 #define MAX_PAGES	4096		/* different ones of a shape */
@@ -137,7 +138,7 @@ count_pass(const char *name, const Functions *functions, int njobs)
 }
 
 static void
-measure(const char *name, ShapeKind kind, int njobs, int rounds, const char *only)
+measure(const char *name, int njobs, int rounds, const char *only)
 {
 	for (int round = rounds > 0 ? -1 : 0; round < Max(rounds, 1); round++)
 	{
@@ -145,9 +146,7 @@ measure(const char *name, ShapeKind kind, int njobs, int rounds, const char *onl
 		{
 			double		ns;
 
-			if ((kind == SHAPE_SINGLE && !each->single) ||
-				(kind == SHAPE_NO_COMPACT && !each->no_compact) ||
-				(only && !strstr(only, each->name)))
+			if (only && !strstr(only, each->name))
 				continue;
 			if (rounds == 0)
 			{
@@ -209,7 +208,7 @@ main(int argc, char **argv)
 		clock_cost = Min(clock_cost, now() - begin);
 	}
 	if (argc > argument)
-		measure("redo_pages", SHAPE_HEAP, read_pages(argv[argument]), rounds, only);
+		measure("redo_pages", read_pages(argv[argument]), rounds, only);
 	for (const Shape *shape = shapes__measured; shape->name; shape++)
 	{
 		for (int i = 0; i < MADE_PAGES; i++)
@@ -217,7 +216,7 @@ main(int argc, char **argv)
 			jobs[i].page = pages[i];
 			shapes__make(shape, &random, &jobs[i]);
 		}
-		measure(shape->name, shape->kind, MADE_PAGES, rounds, only);
+		measure(shape->name, MADE_PAGES, rounds, only);
 	}
 	return 0;
 }

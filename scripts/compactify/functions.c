@@ -26,20 +26,13 @@
 	PageIndexTupleDelete##suffix, PageIndexTupleDeleteNoCompact##suffix
 
 DECLARE(_stock)					/* without the setting */
-DECLARE(_scalar)
-extern void PageRepairFragmentation_pg13(Page page);
-extern void PageIndexMultiDelete_pg13(Page page, OffsetNumber *itemnos, int nitems);
-#ifndef USE_NO_SIMD
 DECLARE(_base)
-#endif
 #ifdef USE_COMPACTIFY_AVX2_WITH_RUNTIME_CHECK
 DECLARE(_avx2)
 #endif
 
 static const Functions all[] = {
 	{"stock", FUNCTIONS(_stock), NULL},
-	{"pg13", PageRepairFragmentation_pg13, PageIndexMultiDelete_pg13, NULL, NULL, NULL},
-	{"c", FUNCTIONS(_scalar), &clear_page_space_scalar},
 #if defined(USE_SSE2)
 	{"sse2", FUNCTIONS(_base), &clear_page_space_base},
 #elif defined(USE_NEON)

@@ -3,9 +3,7 @@
  *		The same four page functions, as several pieces of code have them.
  *
  * "stock" is bufpage.c of the pristine source.  The others are bufpage.c of
- * the patched source, made to use one set of instructions each.  "pg13" is the
- * algorithm that PostgreSQL had before version 14, as a yardstick; it lacks
- * the functions that did not change.
+ * the patched source, made to use one set of instructions each.
  */
 #ifndef COMPACTIFY_FUNCTIONS_H
 #define COMPACTIFY_FUNCTIONS_H
@@ -14,13 +12,11 @@
 
 typedef struct Functions
 {
-	const char *name;			/* stock, pg13, c, sse2, avx2 or neon */
+	const char *name;			/* stock, sse2, avx2 or neon */
 	void		(*heap) (Page page);	/* PageRepairFragmentation */
 	void		(*multi) (Page page, OffsetNumber *itemnos, int nitems);	/* PageIndexMultiDelete */
-	void		(*single) (Page page, OffsetNumber offnum); /* PageIndexTupleDelete;
-															 * may be NULL */
-	void		(*no_compact) (Page page, OffsetNumber offnum); /* PageIndexTupleDeleteNoCompact;
-																 * may be NULL */
+	void		(*single) (Page page, OffsetNumber offnum); /* PageIndexTupleDelete */
+	void		(*no_compact) (Page page, OffsetNumber offnum); /* PageIndexTupleDeleteNoCompact */
 	bool	   *clear_page_space;	/* the setting; NULL if there is none */
 } Functions;
 

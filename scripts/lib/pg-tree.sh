@@ -1,6 +1,10 @@
 # What the scripts know about trees of PostgreSQL: their version, the patch
-# queue, and how to move a configured build tree.  To be sourced after
-# common.sh; it sets functions and does nothing else.
+# queue, how to configure a build tree and how to move it.  To be sourced after
+# common.sh; it sets functions and one variable and does nothing else.
+
+# The options of configure that all builds have.
+pg_tree__configure_flags=(--enable-depend --with-lz4 --with-zstd --without-icu
+	--enable-tap-tests CFLAGS=-O2)
 
 # The version of a source tree, such as 18.6.
 pg_tree__version() {		# SOURCE
@@ -70,4 +74,13 @@ pg_tree__unlink_programs() {	# BUILD-TREE OLD
 	find "$1" -type f \( -name '*.so' -o -name '*.so.*' -o -name '*.a' \) -delete
 	find "$1" -type f -perm -u+x ! -name config.status -delete
 	grep -rlF --include='*.o' -- "$2" "$1" | xargs -r rm -f
+}
+
+# End the servers that an interrupted test suite has left running below a directory.
+pg_tree__end_servers() {	# DIRECTORY
+	local file pid
+	find "$1" -name postmaster.pid 2>/dev/null | while read -r file; do
+		pid=$(head -n 1 "$file") || continue
+		[ "$(readlink "/proc/$pid/cwd")" != "${file%/*}" ] || kill -QUIT "$pid"
+	done 2>/dev/null || true
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The patch queue: that it survives import and export unchanged and applies
-# without fuzz, and that what does not is refused by name.
+# without fuzz, and that what does not is refused by name.  Whether each prefix
+# of it builds and passes takes hours to find out: scripts/check-prefixes, which
+# is tested with a tree of a few files.
 # bats file_tags=fast
 
 setup_file()
@@ -71,7 +73,79 @@ setup()
 	[[ "$output" == *"series is missing"* ]]
 }
 
+# What check-prefixes uses of a source tree of PostgreSQL.
+small_tree() {				# DIRECTORY
+	mkdir -p "$1/config" "$1/src/backend" "$1/src/test/regress"
+	echo 'int main(void) { return 0; }' >"$1/src/main.c"
+	printf '#!/bin/sh\n' >"$1/config/prep_buildtree"
+	cat >"$1/configure" <<-'CONFIGURE'
+		#!/bin/bash
+		PACKAGE_VERSION='18.6'
+		tree=${0%/*}
+		mkdir -p src/test/regress
+		printf 'all:\n\t%s -Wall $(COPT) -o main %s/src/main.c\n' gcc "$tree" >Makefile
+		printf 'check:\n\t../../../main\n' >src/test/regress/Makefile
+	CONFIGURE
+	chmod +x "$1/configure" "$1/config/prep_buildtree"
+}
+
+# A patch that changes the only line.
+small_patch() {				# NAME OLD NEW
+	printf '%s\n\n--- a/src/main.c\n+++ b/src/main.c\n@@ -1 +1 @@\n-%s\n+%s\n' "$1" "$2" "$3" \
+		>"$BATS_TEST_TMPDIR/small/$1"
+	echo "$1" >>"$BATS_TEST_TMPDIR/small/series"
+}
+
+# Lost otherwise: a patch that builds or passes only with a later one.
+@test "each prefix is built with warnings as errors and tested, and failures do not end the check" {
+	local good='int main(void) { int c = 0; return c; }'
+	local warns='int main(void) { int c; return 0; }' fails='int main(void) { return 1; }'
+	export REDOAHEAD_CACHE=$BATS_TEST_TMPDIR/cache PG_SRC=$BATS_TEST_TMPDIR/tree
+	small_tree "$PG_SRC"
+	mkdir "$BATS_TEST_TMPDIR/small"
+	small_patch 0001-good.patch 'int main(void) { return 0; }' "$good"
+	small_patch 0002-warns.patch "$good" "$warns"
+	small_patch 0003-fails.patch "$warns" "$fails"
+	small_patch 0004-good.patch "$fails" "$good"
+	check_small() {
+		"$ROOT/scripts/check-prefixes" -q "$BATS_TEST_TMPDIR/small" --cc gcc --suite regress "$@"
+	}
+	run check_small
+	echo "$output"
+	[ "$status" -eq 1 ]
+	diff <(grep -v '^#' <<<"$output") - <<-'TAP'
+		1..8
+		ok 1 - 0001-good: builds with gcc
+		ok 2 - 0001-good: regress
+		not ok 3 - 0002-warns: builds with gcc
+		ok 4 - 0002-warns: regress # skip it does not build
+		ok 5 - 0003-fails: builds with gcc
+		not ok 6 - 0003-fails: regress
+		ok 7 - 0004-good: builds with gcc
+		ok 8 - 0004-good: regress
+	TAP
+	grep -q 'unused variable' "$ROOT/build/check-prefixes/0002-warns-builds-with-gcc/output"
+	run check_small --from 4
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^ok ' <<<"$output")" -eq 2 ]
+	rm -r "$ROOT/build/check-prefixes"/000[23]-{warns,fails}-*
+}
+
+@test "prefixes of a queue that is not there, or beyond its end, are refused" {
+	run "$ROOT/scripts/check-prefixes" -q "$BATS_TEST_TMPDIR"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"series is missing"* ]]
+	run "$ROOT/scripts/check-prefixes" --from 1000
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"there is no patch 1000"* ]]
+}
+
 @test "wrong usage exits with 2" {
 	run "$ROOT/scripts/patch-queue" frobnicate
+	[ "$status" -eq 2 ]
+	run "$ROOT/scripts/check-prefixes" --frobnicate
+	[ "$status" -eq 2 ]
+	run "$ROOT/scripts/check-prefixes" --from
 	[ "$status" -eq 2 ]
 }

@@ -94,8 +94,8 @@ feed_until_view() {			# EXPRESSION
 	}
 	library=$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so
 	# Both lines of a set; entry, descriptor, page and its middle, parts of pages.
-	[ "$(code "$library" prefetch_decoded)" -ge 2 ]
-	[ "$(code "$library" prefetch_replaying)" -ge 7 ]
+	[ "$(code "$library" prefetch_record_decoded)" -ge 2 ]
+	[ "$(code "$library" prefetch_record_returned)" -ge 7 ]
 }
 
 # Lost otherwise: a process, for as long as the server runs.
@@ -166,6 +166,31 @@ prefault_worker() {			# DATA
 	[ "$status" -ne 0 ]
 	[[ "$output" == *"redoahead is not loaded"*"shared_preload_libraries"* ]]
 	stop_server "$DATA"
+}
+
+# What the startup process did to blocks of relations, and usage counts of their buffers.
+redo_statistics() {			# SERVER DATA
+	start_server "$1" "$2"
+	sql "$2" -c "select sum(hits), sum(reads) from pg_stat_io
+			where backend_type = 'startup' and object = 'relation'" \
+		-c "create extension pg_buffercache" \
+		-c "select usagecount, count(*) from pg_buffercache
+			where relfilenode = pg_relation_filenode('pgbench_accounts_pkey') group by 1 order by 1"
+	stop_server "$2"
+}
+
+# Lost otherwise: hits in pg_stat_io, and the usage counts that keep a block in shared buffers.
+@test "without the library, hits and usage counts of redo are those of stock" {
+	local stock patched
+	# Nothing is evicted, which would depend on time.
+	settings "$DATA" shared_preload_libraries= shared_buffers=128MB
+	copy_cluster "$DATA" "$DATA.stock"
+	settings "$DATA.stock" recovery_prefetch=off
+	stock=$(redo_statistics "$STOCK" "$DATA.stock")
+	patched=$(redo_statistics "$PATCHED" "$DATA")
+	echo "stock: $stock, patched: $patched" >&2
+	[ "${stock%%|*}" -gt 10000 ]
+	[ "$stock" = "$patched" ]
 }
 
 @test "the settings have units and bounds, and can be changed by a reload" {

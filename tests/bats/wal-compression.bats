@@ -28,20 +28,64 @@ refused() {					# VALUE TEXT...
 	run sql "$DATA" -c '\set VERBOSITY verbose' -c "set wal_compression = '$value'"
 	echo "$output"
 	[[ "$output" == *"invalid value for parameter \"wal_compression\": \"$value\""* ]]
-	[[ "$output" == *"Available values: off, on, pglz, lz4 (level 1 to 12), zstd (level -131072 to 22), zlib (level 1 to 9); a level"* ]]
+	[[ "$output" == *"HINT:  Available values: pglz, lz4, zstd, zlib, on, off."* ]]
 	for text; do
-		[[ "$output" == *"DETAIL:  Invalid compression specification: "*"$text"* ]]
+		[[ "$output" == *"DETAIL:  $text."* ]]
 	done
 }
 
-@test "each value is taken, and shown as it was set" {
+@test "each value of stock is taken and shown as in stock" {
+	local server
+	for server in STOCK PATCHED; do
+		copy_cluster "$WORK/base" "$DATA"
+		start_server "${!server}" "$DATA"
+		for value in on off true false yes no 1 0 ON True nO pglz PGLZ lz4 Lz4 zstd tru lz gzip ''; do
+			run set_value "$value"
+			echo "$value: ${output//ERROR:*invalid value*/refused}"
+		done >"$CASE/$server"
+		sql "$DATA" -c "select name, setting, boot_val, reset_val, context, unit, pending_restart
+			from pg_settings where name = 'wal_compression'" >>"$CASE/$server"
+		stop_server "$DATA"
+		rm -rf "$DATA"
+	done
+	cat "$CASE/PATCHED"
+	grep '^ON: pglz$' "$CASE/PATCHED"
+	grep '^gzip: refused$' "$CASE/PATCHED"
+	diff "$CASE/STOCK" "$CASE/PATCHED"
+}
+
+# Compiled with the headers of stock.
+@test "an extension that reads the variable of stock finds the method there" {
+	gcc -shared -fPIC -I"$("$STOCK/bin/pg_config" --includedir-server)" -x c - -o "$CASE/reader.so" <<-'EOF'
+	#include "postgres.h"
+	#include "access/xlog.h"
+	#include "fmgr.h"
+	PG_MODULE_MAGIC;
+	PG_FUNCTION_INFO_V1(read_method);
+	Datum read_method(PG_FUNCTION_ARGS) { PG_RETURN_INT32(wal_compression); }
+	EOF
+	copy_cluster "$WORK/base" "$DATA"
+	start_server "$PATCHED" "$DATA"
+	sql "$DATA" -c "create function read_method() returns int language c as '$CASE/reader'"
+	reads() { [ "$(sql "$DATA" -c "set wal_compression = '$1'" -c "select read_method()")" = "$2" ]; }
+	reads off 0
+	reads on 1
+	reads pglz 1
+	reads lz4 2
+	reads lz4:9,transform 2
+	reads zstd 3
+	reads zstd:transform 3
+	stop_server "$DATA"
+}
+
+@test "each value is taken, and shown in lower case" {
 	copy_cluster "$WORK/base" "$DATA"
 	start_server "$PATCHED" "$DATA"
 	[ "$(sql "$DATA" -c "show wal_compression")" = off ]
-	for value in on off true false yes no 1 0 ON pglz PGLZ lz4 zstd zlib lz4:1 lz4:level=9 LZ4:12 \
+	for value in zlib ZLIB lz4:1 lz4:level=9 LZ4:12 \
 		zstd:6 zstd:level=6 zstd:-5 zstd:22 zlib:2 zlib:level=9 lz4:transform zstd:transform \
 		zstd:level=1,transform zstd:transform,level=1 zlib:transform,level=3 Zstd:Transform; do
-		[ "$(set_value "$value")" = "$value" ]
+		[ "$(set_value "$value")" = "${value,,}" ]
 	done
 	sql "$DATA" -c "set wal_compression = lz4" -c "set wal_compression = on" -c "set wal_compression = 0"
 	stop_server "$DATA"
@@ -50,22 +94,23 @@ refused() {					# VALUE TEXT...
 @test "a wrong value is refused, with what is wrong and what is allowed" {
 	copy_cluster "$WORK/base" "$DATA"
 	start_server "$PATCHED" "$DATA"
-	refused gzip '"gzip" is no compression method'
-	refused '' '"" is no compression method'
-	refused lz5:3 '"lz5" is no compression method'
-	refused pglz:3 '"pglz" takes no compression options'
-	refused on:transform '"on" takes no compression options'
-	refused lz4: 'found empty string where a compression option was expected'
-	refused lz4:transform, 'found empty string where a compression option was expected'
-	refused lz4:13 'the level of "lz4" must be between 1 and 12'
-	refused zlib:10 'the level of "zlib" must be between 1 and 9'
-	refused zlib:0 'the level of "zlib" must be between 1 and 9'
-	refused zstd:23 'the level of "zstd" must be between -131072 and 22'
-	refused zstd:level 'compression option "level" requires a value'
-	refused zstd:level=high 'value for compression option "level" must be an integer'
-	refused zstd:long 'the options are a level and "transform"'
-	refused zstd:workers=3 'the options are a level and "transform"'
-	refused lz4:speed=3 'unrecognized compression option: "speed"'
+	refused gzip 'Unrecognized compression method: "gzip"'
+	refused '' 'Unrecognized compression method: ""'
+	refused lz5:3 'Unrecognized compression method: "lz5"'
+	refused pglz:3 'Compression method "pglz" does not accept compression options'
+	refused on:transform 'Compression method "on" does not accept compression options'
+	local invalid="Invalid compression specification:"
+	refused lz4: "$invalid found empty string where a compression option was expected"
+	refused lz4:transform, "$invalid found empty string where a compression option was expected"
+	refused lz4:13 "$invalid compression algorithm \"lz4\" expects a compression level between 1 and 12 (default at 0)"
+	refused zlib:10 "$invalid compression algorithm \"zlib\" expects a compression level between 1 and 9"
+	refused zlib:0 "$invalid compression algorithm \"zlib\" expects a compression level between 1 and 9"
+	refused zstd:23 "$invalid compression algorithm \"zstd\" expects a compression level between -131072 and 22 (default at 3)"
+	refused zstd:level "$invalid compression option \"level\" requires a value"
+	refused zstd:level=high "$invalid value for compression option \"level\" must be an integer"
+	refused zstd:long "$invalid only a compression level and \"transform\" can be specified"
+	refused zstd:workers=3 "$invalid only a compression level and \"transform\" can be specified"
+	refused lz4:speed=3 "$invalid unrecognized compression option: \"speed\""
 	[ "$(sql "$DATA" -c "show wal_compression")" = off ]
 	stop_server "$DATA"
 }
@@ -269,10 +314,20 @@ stops_at() {				# DATA LSN METHOD MESSAGE
 }
 
 @test "an image that is too short when decompressed stops redo" {
-	crash_with "$PATCHED" "$DATA" wal_compression=lz4
-	lsn=$(first_image "$DATA" lz4)
-	python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" stream
-	stops_at "$DATA" "$lsn" lz4 "could not decompress image at $lsn compressed with lz4, block 0"
+	for method in lz4 zstd; do
+		crash_with "$PATCHED" "$DATA" wal_compression=$method
+		lsn=$(first_image "$DATA" $method)
+		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" stream
+		stops_at "$DATA" "$lsn" $method "could not decompress image at $lsn compressed with $method, block 0"
+		rm -rf "$DATA" "$DATA.log"
+	done
+}
+
+@test "an image of stock whose hole reaches beyond the page stops redo" {
+	crash_with "$STOCK" "$DATA" wal_compression=lz4
+	lsn=$(first_image "$DATA" lz4 '[1-9][0-9]*')
+	python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" hole
+	stops_at "$DATA" "$lsn" lz4 "could not restore image at $lsn with invalid hole offset 8000 length 1000, block 0"
 }
 
 @test "a transformed image whose stream, hole or method is wrong stops redo" {

@@ -8,7 +8,8 @@ LSN is that of a record whose first block has an image, LSNs of 1 MB segments
 on timeline 1.  DAMAGE is what becomes of the image:
 
   noise   all of its bytes are 0xFF, which no compression method makes
-  stream  it is a valid LZ4 block of bytes that are no transformed page
+  stream  it is a valid zstd frame if it was zstd, else a valid LZ4 block, of too
+          few bytes that are no transformed page
   hole    its hole reaches beyond the end of the page
   kind    its method is one that no server knows
 
@@ -22,7 +23,7 @@ SEGMENT = 1 << 20               # bytes in a WAL segment
 PAGE = 8192                     # bytes in a WAL page
 HEADER = 24                     # bytes of a record's header
 HAS_IMAGE, HAS_DATA, SAME_REL = 0x10, 0x20, 0x80
-HAS_HOLE, COMPRESSED, EXTENDED = 0x01, 0x1C, 0xE0
+HAS_HOLE, COMPRESSED, ZSTD, EXTENDED = 0x01, 0x1C, 0x10, 0xE0
 
 
 def crc32c(data):
@@ -113,6 +114,13 @@ def literals(length):
     raise ValueError(f'no LZ4 block of {length} bytes')
 
 
+def zstd_frame(length):
+    """A zstd frame of so many bytes, of one raw block."""
+    size = length - 12
+    return (b'\x28\xb5\x2f\xfd\xa0' + struct.pack('<I', size) + struct.pack('<I', size << 3 | 1)[:3] +
+            b'\xee' * size)
+
+
 def record_at(directory, lsn):
     high, low = lsn.split('/')
     return Record(directory, int(high, 16) << 32 | int(low, 16))
@@ -136,7 +144,8 @@ def main():
     if damage == 'noise':
         record.data[image:image + length] = b'\xff' * length
     elif damage == 'stream':
-        record.data[image:image + length] = literals(length)
+        make = zstd_frame if record.data[header + 4] & ZSTD else literals
+        record.data[image:image + length] = make(length)
     elif damage == 'hole':
         struct.pack_into('<H', record.data, header + 2, 8000)
         struct.pack_into('<H', record.data, header + 5, 1000)

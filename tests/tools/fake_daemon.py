@@ -41,7 +41,6 @@ import signal
 import socket
 import struct
 import sys
-import time
 
 HANDSHAKE_BYTES = 1136
 MAGIC = 0x0144484145444552
@@ -184,12 +183,14 @@ class Server:
         self.connection.send(reply())
         self.wait_for_references(100)
         self.words[TAIL] = 100
-        # The server must have seen it before it can be surprised.
-        until = time.monotonic() + 0.1
-        while time.monotonic() < until:
-            self.words[HEARTBEAT] += 1
-            if self.has_left():
+        # The server checks the tail every 10 ms while it replays.
+        replayed, checks = self.words[REPLAY_LSN], 0
+        while checks < 10:
+            self.beat()
+            if self.has_left(0.01):
                 return
+            if self.words[REPLAY_LSN] != replayed:
+                replayed, checks = self.words[REPLAY_LSN], checks + 1
         self.words[TAIL] = 1
         self.wait_until_left()
 
@@ -269,6 +270,8 @@ def main(path, mode, connections=1):
             finally:
                 server.close()
     finally:
+        # Python resets a handler of its own before it exits, and a late signal would kill it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.unlink(path)
         print(json.dumps(seen), flush=True)
 

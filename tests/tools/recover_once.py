@@ -69,7 +69,7 @@ def recover(stage, configuration, builds, place):
     with trace.Watch(os.path.dirname(stage.directory), stage.image,
                      lambda seconds, lsn: None, stage.model) as watch:
         run = recovery.recover(
-            stage.image, configuration, builds, script.find_daemon(), place, watch.note,
+            stage.image, configuration, builds, place, watch.note,
             pristine=True, conditions=recovery.Conditions(
                 directory=stage.directory, copy=stage.copy, timeline=timeline))
     ending.over.set()
@@ -90,7 +90,7 @@ def main():
         return 2
     work, where, configuration = sys.argv[1], sys.argv[2], config.CONFIGS[sys.argv[3]]
     kept = os.path.join(work, f'{sys.argv[4]}.data')
-    builds = {name: postgres.find_build(name) for name in ('stock', 'patched')}
+    builds = {'stock': postgres.find_build('stock'), 'patched': script.find_patched()}
     postgres.make_directory(work)
     crashed = image.find_or_make(work, WORKLOAD, 'small', builds['stock'],
                                  lambda text: print(text, file=sys.stderr))

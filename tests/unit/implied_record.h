@@ -36,6 +36,9 @@ static DecodedXLogRecord *const record = &holder.record;
 static char data[MAX_DATA] pg_attribute_aligned(8);
 static struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 
+/* What was learned from the records before. */
+static ImpliedSlru known;
+
 /*
  * Start a record without blocks and main data.
  */

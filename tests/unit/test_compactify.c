@@ -100,12 +100,8 @@ stock_overruns(const char *page)
 static bool
 leaves_to_stock(const Functions *functions, char *page)
 {
-	extern bool compactify_heap_scalar(Page page);
-
 	if (PageGetMaxOffsetNumber(page) < COMPACTIFY_MIN_ITEMS)
 		return true;
-	if (strcmp(functions->name, "c") == 0)
-		return !compactify_heap_scalar(page);
 #ifdef USE_COMPACTIFY_AVX2_WITH_RUNTIME_CHECK
 	if (strcmp(functions->name, "avx2") == 0)
 		return !compactify_heap_avx2(page);
@@ -286,7 +282,7 @@ has_line_pointer(PageHeader header, int nitems)
 static bool
 check_free_space(int npages, uint64 seed)
 {
-	extern Size PageGetHeapFreeSpace_scalar(const PageData *page);
+	extern Size PageGetHeapFreeSpace_base(const PageData *page);
 	ShapeRandom random = seed;
 
 	for (int i = 0; i < npages; i++)
@@ -316,7 +312,7 @@ check_free_space(int npages, uint64 seed)
 
 		expected = room > sizeof(ItemIdData) && has_line_pointer(header, nitems) ?
 			room - sizeof(ItemIdData) : 0;
-		found = PageGetHeapFreeSpace_scalar((Page) header);
+		found = PageGetHeapFreeSpace_base((Page) header);
 		free(header);
 		if (found != expected)
 		{
@@ -346,7 +342,7 @@ main(int argc, char **argv)
 	page_before = malloc(BLCKSZ);
 	for (const Functions *each = functions__list(); each->name; each++)
 	{
-		if (strcmp(each->name, "stock") == 0 || strcmp(each->name, "pg13") == 0)
+		if (strcmp(each->name, "stock") == 0)
 			continue;
 		for (int damaged = 0; damaged <= 1; damaged++)
 		{

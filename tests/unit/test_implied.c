@@ -5,7 +5,7 @@
  *
  * The addresses are compared with PostgreSQL's own code (implied_truth.c); the
  * records are made by hand.  That redo really reads these blocks, and no others,
- * is shown on a live server by scripts/uncovered-reads.
+ * is shown on a live server by tests/bats/coverage.bats.
  *
  * Run by tests/unit/run-implied.  With the argument "bench" it prints the time
  * per call instead.
@@ -186,7 +186,7 @@ test_others_imply_nothing(void **state)
 			name_block(0, MAIN_FORKNUM, 7);
 			assert_int_equal(implied__of_block(record, 0, refs), 0);
 			if (rmid != RM_XACT_ID && rmid != RM_MULTIXACT_ID && rmid != RM_SMGR_ID)
-				assert_int_equal(implied__of_record(record, refs), 0);
+				assert_int_equal(implied__of_record(&known, record, refs), 0);
 		}
 	}
 }
@@ -211,17 +211,17 @@ test_truncate(void **state)
 				1663, 5, 16384
 			}, SMGR_TRUNCATE_ALL
 		}));
-		assert_in_range(implied__of_record(record, refs), 2, 4);
+		assert_in_range(implied__of_record(&known, record, refs), 2, 4);
 		if (sizes[i] % 32672 != 0)
 			check_block(n++, REDOAHEAD_FORK_VM, truth__vm(sizes[i]));
 		if (sizes[i] % 4069 != 0)
 			check_block(n++, REDOAHEAD_FORK_FSM, truth__fsm(sizes[i], 0));
 		check_block(n++, REDOAHEAD_FORK_FSM, truth__fsm(sizes[i], 1));
 		check_block(n++, REDOAHEAD_FORK_FSM, truth__fsm(sizes[i], 2));
-		assert_int_equal(implied__of_record(record, refs), n);
+		assert_int_equal(implied__of_record(&known, record, refs), n);
 
 		((xl_smgr_truncate *) data)->flags = SMGR_TRUNCATE_HEAP;
-		assert_int_equal(implied__of_record(record, refs), 0);
+		assert_int_equal(implied__of_record(&known, record, refs), 0);
 	}
 }
 
@@ -256,7 +256,7 @@ test_any_bytes(void **state)
 		record->main_data_len = len;
 		for (int block_id = 0; block_id <= record->max_block_id; block_id++)
 			assert_in_range(implied__of_block(record, block_id, refs), 0, 2);
-		assert_in_range(implied__of_record(record, refs), 0, IMPLIED_MAX_PER_RECORD);
+		assert_in_range(implied__of_record(&known, record, refs), 0, IMPLIED_MAX_PER_RECORD);
 		free(exact);
 	}
 }
@@ -274,7 +274,7 @@ bench(const char *what)
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	for (int i = 0; i < rounds; i++)
 	{
-		implied__of_record(record, refs);
+		implied__of_record(&known, record, refs);
 		if (record->max_block_id >= 0)
 			implied__of_block(record, 0, refs);
 		pg_compiler_barrier();

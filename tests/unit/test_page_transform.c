@@ -4,21 +4,20 @@
  *		all instructions, today and in years?
  *
  * Pages, streams and what is made of them are blocks of memory of their own, so
- * that under a sanitizer nothing beyond their ends is touched unnoticed.  The
- * streams in page_transform_golden.h are what WAL somewhere may have in it.
+ * that under a sanitizer nothing beyond their ends is touched unnoticed.  WAL may
+ * contain streams like the golden ones: an encoder that makes others needs another
+ * format number, and decoders have to understand both.
  *
  * Prints TAP, without a library, because it's also run on an emulated CPU for
  * which there is none.  Run by tests/unit/run-page_transform.
  *
  * usage: test_page_transform WHAT PAGES
- *        WHAT   goes into the names of tests; "golden" prints the header with
- *               today's streams instead of testing
+ *        WHAT   goes into the names of tests
  *        PAGES  how many of each shape, for each block size
  */
 #include "postgres_fe.h"
 
 #include "page_shapes.h"
-#include "page_transform_golden.h"
 #include "storage/bufpage.h"
 #include "variants.h"
 
@@ -325,12 +324,37 @@ make_golden_case(int number, Case *each)
 	} while (true);
 }
 
+/* Length and digest of each golden stream */
+static const struct
+{
+	int			length;			/* bytes */
+	uint64		digest;			/* FNV-1a of its bytes */
+}			golden_streams[] = {
+	{162, UINT64CONST(0xee9be544e2abb5af)},
+	{175, UINT64CONST(0xeb580f2a900f224a)},
+	{798, UINT64CONST(0x2612bfbcbb420ab3)},
+	{930, UINT64CONST(0x3fdb048d6a0a666f)},
+	{611, UINT64CONST(0xf061d08cd43ab471)},
+	{603, UINT64CONST(0x141c5dd89b663c74)},
+	{1540, UINT64CONST(0x0f708877a7296cfb)},
+	{1810, UINT64CONST(0x42207de277a6081c)},
+};
+
+static uint64
+digest(const char *bytes, int length)
+{
+	uint64		found = UINT64CONST(0xcbf29ce484222325);
+
+	for (int i = 0; i < length; i++)
+		found = (found ^ (uint8) bytes[i]) * UINT64CONST(0x100000001b3);
+	return found;
+}
+
 static void
 test_golden(const char *what)
 {
 	for (int i = 0; i < lengthof(golden_streams); i++)
 	{
-		const GoldenStream *golden = &golden_streams[i];
 		Case		each;
 		char	   *page;
 		char		name[80];
@@ -339,44 +363,16 @@ test_golden(const char *what)
 		make_golden_case(i, &each);
 		page = allocate(each.block_size);
 		for (int j = 0; j < lengthof(transform_variants); j++)
-			decoded = decode(&transform_variants[j], &each, (const char *) golden->bytes,
-							 golden->length, page) == 0 && same_page(&each, page) && decoded;
-		snprintf(name, sizeof(name), "stream %d of before is understood", i);
+			decoded = decode(&transform_variants[j], &each, each.stream, each.length, page) == 0 &&
+				same_page(&each, page) && decoded;
+		snprintf(name, sizeof(name), "stream %d is understood", i);
 		report(decoded, what, name);
 		snprintf(name, sizeof(name), "stream %d is what it was", i);
-		report(each.length == golden->length &&
-			   memcmp(each.stream, golden->bytes, golden->length) == 0, what, name);
+		report(each.length == golden_streams[i].length &&
+			   digest(each.stream, each.length) == golden_streams[i].digest, what, name);
 		free(page);
 		free_case(&each);
 	}
-}
-
-/* Print page_transform_golden.h. */
-static void
-print_golden(void)
-{
-	printf("/*\n * page_transform_golden.h\n"
-		   " *\t\tStreams of the page transform, as test_page_transform.c knows their pages.\n *\n"
-		   " * WAL may have such streams in it: they have to be understood for ever, and a\n"
-		   " * stream that is made otherwise from now on has to get another format number.\n"
-		   " * Printed by: build/tests/unit/page_transform/plain golden 0\n */\n"
-		   "#ifndef PAGE_TRANSFORM_GOLDEN_H\n#define PAGE_TRANSFORM_GOLDEN_H\n\n"
-		   "typedef struct GoldenStream\n{\n"
-		   "\tint\t\t\tlength;\t\t\t/* bytes */\n"
-		   "\tconst unsigned char *bytes;\n} GoldenStream;\n\n"
-		   "static const GoldenStream golden_streams[] = {\n");
-	for (int i = 0; i < 2 * SHAPE_DAMAGED; i++)
-	{
-		Case		each;
-
-		make_golden_case(i, &each);
-		printf("\t{%d, (const unsigned char *)", each.length);
-		for (int j = 0; j < each.length; j++)
-			printf("%s\\x%02x", j % 24 == 0 ? j ? "\"\n\t\"" : "\n\t\"" : "", (uint8) each.stream[j]);
-		printf("\"},\n");
-		free_case(&each);
-	}
-	printf("};\n\n#endif\t\t\t\t\t\t\t/* PAGE_TRANSFORM_GOLDEN_H */\n");
 }
 
 int
@@ -391,11 +387,6 @@ main(int argc, char **argv)
 	}
 	scratch = allocate(sizeof(*scratch));
 	memset(scratch, 0, sizeof(*scratch));
-	if (strcmp(argv[1], "golden") == 0)
-	{
-		print_golden();
-		return 0;
-	}
 	test_round_trips(argv[1], npages);
 	test_damaged_streams(argv[1], npages);
 	test_arguments(argv[1]);

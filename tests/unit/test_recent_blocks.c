@@ -80,9 +80,8 @@ test_every_part_of_a_name_counts(void **state)
 		assert_false(enter(&table, names[i], i + 1));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_true(enter(&table, names[i], i + 1));
-	recent_blocks__clear(&table);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_false(holds(&table, &names[i]));
+		assert_true(holds(&table, &names[i]));
 	recent_blocks__destroy(&table);
 }
 

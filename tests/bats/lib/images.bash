@@ -57,11 +57,12 @@ methods_in() {				# DATA
 }
 
 # The LSN of the first record with an image of a method, as servers write it.
-first_image() {				# DATA METHOD
-	waldump "$PATCHED" "$1" -b 2>/dev/null | awk -v "method=$2" '
+# HOLE is a pattern for its length.
+first_image() {				# DATA METHOD [HOLE]
+	waldump "$PATCHED" "$1" -b 2>/dev/null | awk -v "method=$2" -v "hole=${3:-[0-9]+}" '
 		/^rmgr:/ { match($0, /lsn: [0-9A-F\/]+/); lsn = substr($0, RSTART + 5, RLENGTH - 5); first = 1
 			sub(/\/0+/, "/", lsn) }
-		/blkref/ { if (first && $0 ~ "method: " method "$") { print lsn; exit } first = 0 }'
+		/blkref/ { if (first && $0 ~ "hole: offset: [0-9]+, length: " hole ", .*method: " method "$") { print lsn; exit } first = 0 }'
 }
 
 # Tables, indexes and checksums of a running server must be sound.
