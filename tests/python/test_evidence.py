@@ -86,6 +86,23 @@ class Pages(unittest.TestCase):
         with self.assertRaises(host.HostError):
             judge(add(100, 0))
 
+    def test_what_made_a_read_wait(self):
+        def call(pid=200):
+            return f'  postgres-{pid}   [000] ..... 12.6: sys_pread64(fd: 5, buf: 0x7f, pos: 0)\n'
+
+        def sleep(pid=200):
+            return (f'  postgres-{pid}   [000] d..2. 12.6: sched_switch: prev_comm=postgres '
+                    f'prev_pid={pid} prev_state=D ==> next_comm=swapper/0\n')
+
+        add, read = self.add, self.read
+        found = pagecache.judge([
+            sleep(), call(), read(200, 0, 1),                       # it slept before
+            call(), sleep(), read(200, 2, 3), sleep(),
+            call(), read(200, 4, 5), call(300), sleep(300),
+            call(), add(200, 6), sleep(), read(200, 6, 6), read(200, 7, 7),
+            call(), add(200, 8), read(200, 8, 8), call(), sleep()], 100, 200, {0x1f})
+        self.assertEqual(found['calls'], {'timely': 2, 'late': 1, 'missed': 2})
+
 
 class Measures(unittest.TestCase):
     @staticmethod

@@ -91,7 +91,7 @@ make_ring(const struct settings *s, int *memfd, uint64_t *bytes)
 	ring->magic = fault(s, "ring-magic") ? 42 : REDOAHEAD_MAGIC;
 	ring->version = fault(s, "ring-version") ? 99 : REDOAHEAD_ABI_VERSION;
 	ring->ref_size = fault(s, "ref-size") ? 24 : sizeof(struct redoahead_ref);
-	ring->capacity = fault(s, "odd-capacity") ? s->capacity - 1 : s->capacity;
+	ring->capacity = (uint32_t) s->capacity - fault(s, "odd-capacity");
 	ring->refs_offset = fault(s, "refs-offset") ? UINT32_MAX & ~31U : sizeof(*ring);
 	ring->head = fault(s, "used-ring") ? 7 : 0;
 	if (fault(s, "truncated") && ftruncate(*memfd, (off_t) (*bytes / 2)) < 0)
@@ -302,8 +302,6 @@ print_result(const struct redoahead_ring *ring, uint32_t pid, uint64_t emitted, 
 int
 main(int argc, char **argv)
 {
-	static const struct argp parser = {options, parse_option, NULL,
-	"A stand-in for a patched server's startup process.", NULL, NULL, NULL};
 	struct settings s = {
 		.version = REDOAHEAD_ABI_VERSION,.server_version = 180006,.block_size = 8192,
 		.segment_blocks = 131072,.capacity = 65536,.tablespace_dir = "PG_18_202506291",
@@ -319,8 +317,7 @@ main(int argc, char **argv)
 	int			event;
 	int			fd;
 
-	argp_err_exit_status = 2;
-	argp_parse(&parser, argc, argv, 0, NULL, &s);
+	parse_options(argc, argv, &s);
 	if (s.socket == NULL)
 	{
 		snprintf(socket_path, sizeof(socket_path), "%s/%s", s.data_directory,

@@ -7,18 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "engine/engine.h"
+#include "unit.h"
 
 #define BLOCK_BYTES	8192
 #define MAX_REQUESTS	4096
@@ -185,7 +181,6 @@ start(unsigned depth, unsigned readahead_limit)
 static int
 stop(void **state)
 {
-	(void) state;
 	fake_available = fake_free = UINT64_MAX;
 	engine__destroy(engine);
 	engine = NULL;
@@ -235,7 +230,6 @@ make_files(void **state)
 	char		path[128];
 	int			fd;
 
-	(void) state;
 	if (mkdtemp(directory) == NULL)
 		return -1;
 	dirfd_ = open(directory, O_RDONLY | O_DIRECTORY);
@@ -255,7 +249,6 @@ remove_files(void **state)
 {
 	char		command[128];
 
-	(void) state;
 	close(dirfd_);
 	snprintf(command, sizeof(command), "rm -r %s", directory);
 	return system(command);

@@ -2,29 +2,23 @@
  * test_block_queue.c
  *		The order in which blocks are submitted, how they join, and when they are removed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "engine/block_queue.h"
+#include "unit.h"
 
 static struct block_queue queue;
 
 static int
 make_queue(void **state)
 {
-	(void) state;
 	return block_queue__create(&queue, 64);
 }
 
 static int
 free_queue(void **state)
 {
-	(void) state;
 	block_queue__destroy(&queue);
 	return 0;
 }
@@ -65,7 +59,6 @@ sweep_is_done(void)
 static void
 test_orders_and_joins(void **state)
 {
-	(void) state;
 	add(2, 0, 7, 10);
 	add(1, 0, 5, 11);
 	add(1, 0, 3, 12);
@@ -85,7 +78,6 @@ test_orders_and_joins(void **state)
 static void
 test_a_block_named_twice_is_read_once(void **state)
 {
-	(void) state;
 	add(1, 0, 5, 10);
 	add(1, 0, 5, 20);
 	add(1, 0, 6, 20);
@@ -99,7 +91,6 @@ test_a_block_named_twice_is_read_once(void **state)
 static void
 test_runs_are_bounded(void **state)
 {
-	(void) state;
 	for (uint32_t i = 0; i < 40; i++)
 		add(1, 0, 39 - i, i);
 	block_queue__begin_sweep(&queue, 100);
@@ -112,7 +103,6 @@ test_runs_are_bounded(void **state)
 static void
 test_what_comes_later_waits_for_the_next_sweep(void **state)
 {
-	(void) state;
 	add(1, 0, 50, 1);
 	block_queue__begin_sweep(&queue, 100);
 	add(1, 0, 60, 2);
@@ -126,7 +116,6 @@ test_what_comes_later_waits_for_the_next_sweep(void **state)
 static void
 test_a_sweep_takes_the_oldest(void **state)
 {
-	(void) state;
 	for (uint32_t i = 0; i < 10; i++)
 		add(1, 0, 100 - 2 * i, i);
 	assert_int_equal(block_queue__begin_sweep(&queue, 3), 3);
@@ -144,7 +133,6 @@ test_the_deadline_queue_goes_first(void **state)
 {
 	struct block_run run;
 
-	(void) state;
 	for (uint32_t i = 0; i < 10; i++)
 		add(1, 0, 100 - 2 * i, i);
 	block_queue__begin_sweep(&queue, 100);
@@ -173,7 +161,6 @@ test_what_was_replayed_is_removed(void **state)
 {
 	struct block_run missed;
 
-	(void) state;
 	add(1, 0, 1, 99);
 	add(1, 0, 3, 99);
 	add(1, 0, 5, 100);
@@ -194,7 +181,6 @@ test_what_failed_is_not_ahead(void **state)
 {
 	struct block_run run;
 
-	(void) state;
 	add(1, 0, 1, 1);
 	add(1, 0, 2, 1);
 	block_queue__begin_sweep(&queue, 100);
@@ -222,7 +208,6 @@ test_submitted_blocks_are_found_by_position(void **state)
 {
 	struct block_run run;
 
-	(void) state;
 	for (uint32_t i = 0; i < 5; i++)
 		add(1, 0, 2 * i, i);
 	block_queue__begin_sweep(&queue, 4);
@@ -257,7 +242,6 @@ test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
 {
 	struct block_run run;
 
-	(void) state;
 	for (uint32_t i = 0; i < 5; i++)
 		add(1, 0, 2 * i, i);
 	block_queue__begin_sweep(&queue, 100);
@@ -308,7 +292,6 @@ test_random_traffic_loses_nothing(void **state)
 	uint64_t	replay = 0;
 	struct block_run run;
 
-	(void) state;
 	srand(1);
 	memset(returned, 0, sizeof(returned));
 	while (replay < BLOCKS)

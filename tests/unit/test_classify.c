@@ -2,15 +2,11 @@
  * test_classify.c
  *		Which class, source and cause a block gets from what was seen of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "trace/classify.h"
+#include "unit.h"
 
 #define STARTUP		4711		/* process id of the startup process */
 #define HEAP		1			/* number of base/5/16384 */
@@ -39,7 +35,6 @@ number_file(uint32_t number, const char *name, const char *directory, const char
 static int
 begin(void **state)
 {
-	(void) state;
 	memset(&tally, 0, sizeof(tally));
 	assert_int_equal(files__create(&files, "/nonexistent", SEGMENT), 0);
 	assert_int_equal(classify__create(&classify, files, 8192, 1024), 0);
@@ -59,7 +54,6 @@ begin(void **state)
 static int
 end(void **state)
 {
-	(void) state;
 	classify__destroy(&classify);
 	files__destroy(files);
 	tally__destroy(&tally);
@@ -146,7 +140,6 @@ expect_causes(uint64_t count, enum tally_cause cause)
 static void
 test_classes(void **state)
 {
-	(void) state;
 	inserted(TRACE_WHO_DAEMON, 1);
 	found(1);
 	inserted(TRACE_WHO_DAEMON, 2);
@@ -165,7 +158,6 @@ test_classes(void **state)
 static void
 test_sources(void **state)
 {
-	(void) state;
 	inserted(TRACE_WHO_SERVER, 1);
 	inserted(TRACE_WHO_READAHEAD, 2);
 	found(1);
@@ -182,7 +174,6 @@ test_sources(void **state)
 static void
 test_other_processes(void **state)
 {
-	(void) state;
 	classify.startup = STARTUP + 1;
 	inserted(TRACE_WHO_SERVER, 1);
 	inserted(TRACE_WHO_READAHEAD, 2);
@@ -202,7 +193,6 @@ test_reads_without_time(void **state)
 		.type = TRACE_EVENT_READ,.file = HEAP,.block = 1,.bytes = 8192,.pid = STARTUP,
 	};
 
-	(void) state;
 	classify.now_ns = 1000 + 3 * TALLY_FIRST_SAMPLE;
 	classify__event(&classify, &event, sizeof(event));
 	expect_classes(1, 0, 0);
@@ -215,7 +205,6 @@ test_reads_without_time(void **state)
 static void
 test_pages_of_a_block(void **state)
 {
-	(void) state;
 	inserted(TRACE_WHO_DAEMON, 1);
 	inserted(TRACE_WHO_DAEMON, 1);
 	assert_int_equal(tally.prefetchers[TALLY_DAEMON].prefetched, 1);
@@ -234,7 +223,6 @@ test_waste(void **state)
 {
 	const struct tally_prefetcher *daemon = &tally.prefetchers[TALLY_DAEMON];
 
-	(void) state;
 	for (uint32_t block = 1; block <= 4; block++)
 		inserted(TRACE_WHO_DAEMON, block);
 	deleted(TRACE_WHO_OTHER, 1);
@@ -257,7 +245,6 @@ test_waste(void **state)
 static void
 test_causes(void **state)
 {
-	(void) state;
 	missed(1);
 	expect_causes(1, TALLY_NOT_REFERENCED);
 	referenced(2);
@@ -272,7 +259,6 @@ test_causes(void **state)
 static void
 test_cause_unknown(void **state)
 {
-	(void) state;
 	classify.references_complete = false;
 	missed(1);
 	classify.daemon = CLASSIFY_DAEMON_UNKNOWN;
@@ -285,7 +271,6 @@ test_cause_unknown(void **state)
 static void
 test_cause_evicted(void **state)
 {
-	(void) state;
 	referenced(1);
 	inserted(TRACE_WHO_DAEMON, 1);
 	deleted(TRACE_WHO_OTHER, 1);
@@ -309,7 +294,6 @@ test_cause_evicted(void **state)
 static void
 test_again_after_eviction(void **state)
 {
-	(void) state;
 	inserted(TRACE_WHO_DAEMON, 1);
 	deleted(TRACE_WHO_OTHER, 1);
 	inserted(TRACE_WHO_DAEMON, 1);
@@ -324,7 +308,6 @@ test_again_after_eviction(void **state)
 static void
 test_several_blocks(void **state)
 {
-	(void) state;
 	inserted(TRACE_WHO_DAEMON, 10);
 	read_from(HEAP, 10, 3 * 8192, 0x6, TRACE_READ_SLEPT);
 	expect_classes(1, 0, 2);
@@ -338,7 +321,6 @@ test_several_blocks(void **state)
 static void
 test_wal(void **state)
 {
-	(void) state;
 	read_from(WAL, 0, 8192, 0, 0);
 	read_from(WAL, 1, 8192, 0, TRACE_READ_SLEPT);
 	read_from(WAL, 2, 8192, 1, TRACE_READ_SLEPT);
@@ -357,7 +339,6 @@ test_rows(void **state)
 {
 	char		path[RELPATH_BYTES];
 
-	(void) state;
 	read_from(HEAP, 1, 8192, 0, TRACE_READ_RECORD);
 	read_from(XACT, 0, 8192, 1, 0);
 	assert_int_equal(files__row_count(files), 2);
@@ -376,7 +357,6 @@ test_rows(void **state)
 static void
 test_segments(void **state)
 {
-	(void) state;
 	referenced(SEGMENT + 3);
 	read_from(HEAP1, 3, 8192, 1, 0);
 	expect_causes(1, TALLY_NOT_READ);
@@ -390,7 +370,6 @@ test_strangers(void **state)
 	struct trace_read event = {.type = TRACE_EVENT_READ,.file = HEAP,.bytes = 8192,.pid = STARTUP + 1};
 	uint8_t		nonsense[3] = {TRACE_EVENT_READ, 0, 0};
 
-	(void) state;
 	classify__event(&classify, &event, sizeof(event));
 	classify__event(&classify, nonsense, sizeof(nonsense));
 	classify__event(&classify, nonsense, 0);
@@ -406,7 +385,6 @@ test_strangers(void **state)
 static void
 test_bounded_memory(void **state)
 {
-	(void) state;
 	for (uint32_t block = 0; block < 10000; block++)
 		inserted(TRACE_WHO_DAEMON, block);
 	assert_int_equal(classify.blocks.slot_count, 1024);

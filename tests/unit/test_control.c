@@ -3,14 +3,10 @@
  *		Which I/O depth and read-ahead limit the controller chooses for modelled
  *		devices.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "engine/control.h"
+#include "unit.h"
 
 #define ROUND_US	2000		/* between two calls of control__note */
 #define READAHEAD	65536		/* upper bound of the read-ahead limit, blocks */
@@ -79,7 +75,6 @@ work(device_speed device, double seconds, bool redo_waits, double noise)
 static void
 goes_deeper_as_long_as_that_is_faster(void **state)
 {
-	(void) state;
 	begin(4096);
 	work(array, 15, true, 0.05);
 	assert_int_equal(control.settled, 4096);
@@ -100,7 +95,6 @@ goes_deeper_as_long_as_that_is_faster(void **state)
 static void
 never_exceeds_the_bound(void **state)
 {
-	(void) state;
 	begin(700);
 	work(array, 15, true, 0);
 	assert_int_equal(control.settled, 700);
@@ -116,7 +110,6 @@ returns_from_a_depth_that_brings_nothing(void **state)
 {
 	const device_speed devices[] = {ssd, volume};
 
-	(void) state;
 	for (int i = 0; i < 2; i++)
 	{
 		begin(1024);
@@ -133,7 +126,6 @@ probes_become_rare(void **state)
 {
 	uint64_t	failed;
 
-	(void) state;
 	begin(1024);
 	work(ssd, 10, true, 0.05);
 	failed = control.failed_probes;
@@ -146,7 +138,6 @@ probes_become_rare(void **state)
 static void
 finds_out_later_that_deeper_is_faster(void **state)
 {
-	(void) state;
 	begin(1024);
 	work(ssd, 1, true, 0);
 	assert_int_equal(control.settled, CONTROL_START_DEPTH);
@@ -158,7 +149,6 @@ finds_out_later_that_deeper_is_faster(void **state)
 static void
 does_not_go_deeper_while_redo_does_not_wait(void **state)
 {
-	(void) state;
 	begin(1024);
 	work(array, 20, false, 0);
 	assert_int_equal(control.io_depth, CONTROL_START_DEPTH);
@@ -169,7 +159,6 @@ does_not_go_deeper_while_redo_does_not_wait(void **state)
 static void
 learns_nothing_from_an_idle_device(void **state)
 {
-	(void) state;
 	begin(1024);
 	for (int i = 0; i < 10000; i++)
 		control__note(&control, now_us += ROUND_US, blocks += 100, false, true);
@@ -180,7 +169,6 @@ learns_nothing_from_an_idle_device(void **state)
 static void
 a_fixed_depth_stays(void **state)
 {
-	(void) state;
 	begin(1024);
 	control__init(&control, 256, READAHEAD, false);
 	control__begin(&control, now_us);
@@ -194,7 +182,6 @@ a_fixed_depth_stays(void **state)
 static void
 the_next_recovery_begins_where_the_last_one_ended(void **state)
 {
-	(void) state;
 	begin(4096);
 	while (control.settled < 512 || control.io_depth == control.settled)
 		work(array, 0.01, true, 0);
@@ -207,7 +194,6 @@ the_next_recovery_begins_where_the_last_one_ended(void **state)
 static void
 the_readahead_limit_follows_memory(void **state)
 {
-	(void) state;
 	begin(64);
 	control__fit(&control, now_us, UINT64_MAX);
 	assert_int_equal(control.readahead_limit, READAHEAD);
@@ -234,7 +220,6 @@ the_readahead_limit_follows_memory(void **state)
 static void
 little_memory_bounds_the_depth(void **state)
 {
-	(void) state;
 	begin(1024);
 	control__fit(&control, now_us, 3200);
 	assert_int_equal(control.settled, 100);
@@ -261,7 +246,6 @@ little_memory_bounds_the_depth(void **state)
 static void
 a_small_readahead_limit_stays(void **state)
 {
-	(void) state;
 	control__init(&control, 1024, 1, true);
 	control__begin(&control, now_us);
 	control__fit(&control, now_us, UINT64_MAX);

@@ -5,15 +5,11 @@
  *
  * A benchmark on modelled disks is worth what these figures are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "diskmodel/disk.h"
+#include "unit.h"
 
 #define DISK_BYTES	(6ULL << 30)
 #define DATA_BYTES	(4ULL << 30)	/* what is in use of it, as on a disk in service */
@@ -113,7 +109,6 @@ assert_between(double value, double least, double most)
 static void
 test_spindle_random_reads(void **state)
 {
-	(void) state;
 	assert_between(random_reads(DISK_HDD, 1), 70, 130);
 	assert_between(random_reads(DISK_HDD, 32), 200, 250);
 	assert_between(random_reads(DISK_HDD, 64), 200, 250);
@@ -124,7 +119,6 @@ test_spindle_sequential_reads(void **state)
 {
 	static const uint32_t lengths[] = {BLOCK, 128 * 1024, 256 * 1024};
 
-	(void) state;
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
 		for (unsigned depth = 1; depth <= 4; depth += 3)
 		{
@@ -144,7 +138,6 @@ test_spindle_sequential_reads(void **state)
 static void
 test_volume_reads(void **state)
 {
-	(void) state;
 	assert_between(random_reads(DISK_GP3, 1), 1240, 1251);
 	assert_between(random_reads(DISK_GP3, 16), 2990, 3005);
 	assert_between(random_reads(DISK_GP3, 64), 2990, 3005);
@@ -158,7 +151,6 @@ test_volume_credit(void **state)
 	struct disk *disk = make(DISK_GP3);
 	uint64_t	now = SECOND;
 
-	(void) state;
 	for (unsigned pause = 0; pause < 3; pause++)
 	{
 		struct request requests[300];
@@ -191,7 +183,6 @@ test_volume_bytes(void **state)
 		.disk = make(DISK_GP3),.depth = 8,.length = 256 * 1024,.sequential = true,
 	};
 
-	(void) state;
 	assert_between(measure(&reader, 10 * SECOND) * reader.length / 1e6, 120, 126);
 	disk__destroy(reader.disk);
 }
@@ -230,7 +221,6 @@ test_cache_answers_at_once_until_reset(void **state)
 	struct disk *disk = make(DISK_HDD);
 	const uint64_t place = DISK_BYTES / 2;
 
-	(void) state;
 	assert_true(time_of(disk, REQUEST_READ, place, BLOCK, SECOND) > MILLISECOND);
 	assert_true(time_of(disk, REQUEST_READ, place, BLOCK, 2 * SECOND) < MILLISECOND);
 	/* what comes next was read ahead */
@@ -250,7 +240,6 @@ test_write_outdates_the_cache(void **state)
 {
 	struct disk *disk = make(DISK_HDD);
 
-	(void) state;
 	time_of(disk, REQUEST_READ, 0, BLOCK, SECOND);
 	time_of(disk, REQUEST_WRITE, 0, BLOCK, 2 * SECOND);
 	time_of(disk, REQUEST_FLUSH, 0, 0, 3 * SECOND);
@@ -267,7 +256,6 @@ test_write_back(void **state)
 	struct disk *disk = make(DISK_HDD);
 	uint32_t	random = 7;
 
-	(void) state;
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(time_of(disk, REQUEST_WRITE, random_block(&random) * BLOCK, BLOCK,
 								 SECOND), 0);
@@ -291,7 +279,6 @@ test_full_write_buffer(void **state)
 	uint64_t	now = SECOND;
 	unsigned	done = 0;
 
-	(void) state;
 	for (unsigned i = 0; i < WRITES; i++)
 	{
 		writes[i] = (struct request) {
@@ -325,7 +312,6 @@ test_no_read_starves(void **state)
 	uint64_t	now = SECOND;
 	uint64_t	waited = 0;
 
-	(void) state;
 	for (unsigned i = 0; i < 16; i++)
 	{
 		near[i] = (struct request) {.kind = REQUEST_READ,.length = BLOCK};
@@ -355,7 +341,6 @@ test_late_callers_cost_nothing(void **state)
 {
 	uint64_t	last[2];
 
-	(void) state;
 	for (unsigned late = 0; late < 2; late++)
 	{
 		struct disk *disk = make(DISK_HDD);

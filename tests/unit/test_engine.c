@@ -20,7 +20,6 @@ turn_of(uint32_t block)
 static void
 blocks_are_submitted_in_the_order_of_the_disk(void **state)
 {
-	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 200; i++)
 		offer((i * 7919) % 200 * 10, 1000 + i);
@@ -37,7 +36,6 @@ blocks_are_submitted_in_the_order_of_the_disk(void **state)
 static void
 what_redo_needs_next_goes_first(void **state)
 {
-	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 200; i++)
 		offer((200 - i) * 10, 1000 + i);
@@ -51,7 +49,6 @@ what_redo_needs_next_goes_first(void **state)
 static void
 blocks_out_of_order_are_counted_and_read(void **state)
 {
-	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 100; i++)
 		offer(i * 10, 1000 + i);
@@ -70,7 +67,6 @@ no_more_is_ahead_than_the_readahead_limit(void **state)
 {
 	uint32_t	offered = 0;
 
-	(void) state;
 	start(256, 512);
 	for (; engine__room(engine) > 0; offered++)
 		offer(offered * 10, 1000 + offered);
@@ -94,7 +90,6 @@ no_more_is_ahead_than_the_readahead_limit(void **state)
 static void
 no_more_is_in_flight_than_the_depth(void **state)
 {
-	(void) state;
 	start(64, 4096);
 	fake.allowed = 0;
 	for (uint32_t i = 0; i < 1000; i++)
@@ -111,7 +106,6 @@ no_more_is_in_flight_than_the_depth(void **state)
 static void
 what_redo_has_reached_is_not_read(void **state)
 {
-	(void) state;
 	start(64, 4096);
 	for (uint32_t i = 0; i < 100; i++)
 		offer(i * 10, 1000 + i);
@@ -126,7 +120,6 @@ what_redo_has_reached_is_not_read(void **state)
 static void
 neighbours_are_joined_and_the_same_is_read_once(void **state)
 {
-	(void) state;
 	start(256, 4096);
 	for (uint32_t i = 0; i < 20; i++)
 		offer(10000 + i * 10, 1000 + i);		/* those that redo needs next */
@@ -144,7 +137,6 @@ neighbours_are_joined_and_the_same_is_read_once(void **state)
 static void
 a_broken_backend_is_reported(void **state)
 {
-	(void) state;
 	start(64, 4096);
 	offer(1, 1000);
 	fake.broken = -EIO;
@@ -159,7 +151,6 @@ reads_that_do_not_complete_are_given_up(void **state)
 {
 	uint64_t	begin_us = fake_now_us;
 
-	(void) state;
 	start(64, 4096);
 	offer(1, 1000);
 	fake.allowed = 0;
@@ -173,7 +164,6 @@ reads_that_do_not_complete_are_given_up(void **state)
 static void
 refused_requests_are_submitted_again(void **state)
 {
-	(void) state;
 	start(64, 4096);
 	for (uint32_t i = 0; i < 10; i++)
 		offer(i * 10, 1000 + i);
@@ -194,7 +184,6 @@ missing_blocks_are_counted_by_reason(void **state)
 	};
 	const struct redoahead_ref invalid = {.lsn = 2000,.kind = 77};
 
-	(void) state;
 	start(64, 4096);
 	engine__offer(engine, &missing, 1);
 	engine__offer(engine, &invalid, 1);

@@ -36,7 +36,6 @@ evicted_blocks_are_read_again_when_redo_waits(void **state)
 {
 	unsigned	before;
 
-	(void) state;
 	start(64, 4096);
 	read_all(2000);
 	before = fake.count;
@@ -61,7 +60,6 @@ residency_is_not_checked_while_redo_proceeds(void **state)
 {
 	unsigned	checks;
 
-	(void) state;
 	start(64, 4096);
 	read_all(2000);
 	checks = fake.checks;
@@ -77,7 +75,6 @@ residency_is_not_checked_while_redo_proceeds(void **state)
 static void
 without_cachestat_nothing_is_checked(void **state)
 {
-	(void) state;
 	start(64, 4096);
 	fake.no_cachestat = true;
 	read_all(2000);
@@ -123,7 +120,6 @@ start_with_little_memory(void)
 static void
 under_memory_pressure_resident_blocks_are_not_submitted(void **state)
 {
-	(void) state;
 	start_with_little_memory();
 	for (unsigned i = 0; i < 200; i++)
 		fake.gone[i * 2] = i % 4 == 0;
@@ -160,7 +156,6 @@ read_under_memory_pressure(void)
 static void
 when_memory_is_full_used_blocks_are_released(void **state)
 {
-	(void) state;
 	read_under_memory_pressure();
 	read_memory(0, 1);
 	assert_int_equal(fake.releases, 0);
@@ -177,7 +172,6 @@ when_memory_is_full_used_blocks_are_released(void **state)
 static void
 while_memory_is_unused_nothing_is_released(void **state)
 {
-	(void) state;
 	read_under_memory_pressure();
 	read_memory(UINT64_MAX, 1);
 	run(1000 + 200);
@@ -189,7 +183,6 @@ while_memory_is_unused_nothing_is_released(void **state)
 static void
 blocks_of_unknown_residency_are_not_released(void **state)
 {
-	(void) state;
 	start_with_little_memory();
 	fake.no_cachestat = true;
 	read_memory(0, 1);
@@ -206,7 +199,6 @@ blocks_of_unknown_residency_are_not_released(void **state)
 static void
 blocks_resident_in_part_are_not_released(void **state)
 {
-	(void) state;
 	start_with_little_memory();
 	for (uint32_t i = 0; i < 100; i++)
 		offer(2000 + i, 100);	/* those that redo needs next */

@@ -4,18 +4,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "engine/fdcache.h"
+#include "unit.h"
 
 #define FILES	10
 
@@ -37,7 +33,6 @@ make_files(void **state)
 {
 	char		path[64];
 
-	(void) state;
 	if (mkdtemp(directory) == NULL)
 		return -1;
 	dirfd_of_cluster = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -56,7 +51,6 @@ remove_files(void **state)
 {
 	char		command[128];
 
-	(void) state;
 	snprintf(command, sizeof(command), "rm -rf %s", directory);
 	return system(command);
 }
@@ -77,7 +71,6 @@ test_bound_and_reuse(void **state)
 	struct counters counters = {0};
 	struct fdcache *cache;
 
-	(void) state;
 	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 3), 0);
 	for (int round = 0; round < 5; round++)
 		for (uint32_t rel = 1; rel <= FILES; rel++)
@@ -104,7 +97,6 @@ test_pinned_files_stay(void **state)
 	struct fdcache_file *three;
 	struct relpath_key third = key(3);
 
-	(void) state;
 	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 2), 0);
 	one = pin(cache, 1, &counters);
 	two = pin(cache, 2, &counters);
@@ -128,7 +120,6 @@ test_missing_and_strange_files(void **state)
 	struct relpath_key missing = key(99);
 	struct relpath_key fifo = key(100);
 
-	(void) state;
 	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 2), 0);
 	assert_int_equal(fdcache__pin(cache, &missing, &layout, &file, &counters), -ENOENT);
 	assert_int_equal(fdcache__pin(cache, &fifo, &layout, &file, &counters), -EACCES);
@@ -144,7 +135,6 @@ test_unlinked_files_are_swept(void **state)
 	struct fdcache_file *file;
 	uint64_t	now_us = 10000000;
 
-	(void) state;
 	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 100), 0);
 	file = pin(cache, 1, &counters);
 	fdcache__unpin(pin(cache, 2, &counters));

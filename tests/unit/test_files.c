@@ -2,18 +2,14 @@
  * test_files.c
  *		Which tablespace a file is in.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <cmocka.h>
-
 #include "trace/files.h"
+#include "unit.h"
 
 #define TABLESPACE_DIR	"PG_18_202506291"
 
@@ -32,7 +28,6 @@ run(const char *script)
 static int
 make_tablespaces(void **state)
 {
-	(void) state;
 	if (mkdtemp(root) == NULL)
 		return -1;
 	return run("mkdir pg_tblspc && for i in a/space b/space c/other; do"
@@ -44,7 +39,6 @@ make_tablespaces(void **state)
 static int
 remove_tablespaces(void **state)
 {
-	(void) state;
 	return run("rm -rf \"$PWD\"");
 }
 
@@ -78,7 +72,6 @@ expect(const char *path, const char *name, const char *location, const char *exp
 static void
 test_file_is_found_in_its_tablespace(void **state)
 {
-	(void) state;
 	expect("a/space", "16384", "space", "pg_tblspc/1/" TABLESPACE_DIR "/5/16384");
 	expect("b/space", "16384", "space", "pg_tblspc/2/" TABLESPACE_DIR "/5/16384");
 	/* Whatever the link is called. */
@@ -88,7 +81,6 @@ test_file_is_found_in_its_tablespace(void **state)
 static void
 test_dropped_file_is_found_by_name_if_that_is_unique(void **state)
 {
-	(void) state;
 	expect(NULL, "16385", "other", "pg_tblspc/3/" TABLESPACE_DIR "/5/16385");
 	expect(NULL, "16385", "space", "pg_tblspc/0/" TABLESPACE_DIR "/5/16385");
 	expect(NULL, "16385", "elsewhere", "pg_tblspc/0/" TABLESPACE_DIR "/5/16385");

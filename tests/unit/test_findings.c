@@ -4,19 +4,16 @@
  *		kernel refused.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <json-c/json.h>
 
 #include "cluster/controlfile.h"
 #include "probe/refusal.h"
 #include "report/findings.h"
 #include "report/histogram.h"
+#include "unit.h"
 
 static struct tally tally;
 static struct findings_row rows[30];
@@ -57,7 +54,6 @@ test_histogram(void **state)
 {
 	__u64		slots[40] = {[10] = 1,[12] = 200,[13] = 100};
 
-	(void) state;
 	WRITTEN(histogram__print(file, "Title", slots, 40));
 	assert_string_equal(text,
 						"\nTitle\n"
@@ -122,7 +118,6 @@ test_width(void **state)
 	struct findings findings = make_findings();
 	const uint64_t large = UINT64_C(123456789012345);
 
-	(void) state;
 	WRITTEN(assert_int_equal(findings__text(&findings, file), 0));
 	expect_width();
 	for (int class = 0; class < TALLY_CLASSES; class++)
@@ -156,7 +151,6 @@ test_text(void **state)
 {
 	struct findings findings = make_findings();
 
-	(void) state;
 	findings.lost.events = 5;
 	WRITTEN(assert_int_equal(findings__text(&findings, file), 0));
 	/* Almost all is not all. */
@@ -175,7 +169,6 @@ test_names(void **state)
 {
 	struct findings findings = make_findings();
 
-	(void) state;
 	strcpy(rows[0].name, "accounts");
 	strcpy(rows[0].database, "one");
 	rows[1].key.fork = 0;
@@ -221,7 +214,6 @@ test_json(void **state)
 	struct json_object *blocks;
 	struct json_object *member;
 
-	(void) state;
 	WRITTEN(assert_int_equal(findings__json(&findings, file), 0));
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 	object = json_tokener_parse(text);
@@ -250,7 +242,6 @@ test_nothing(void **state)
 	struct json_object *object;
 	struct json_object *member;
 
-	(void) state;
 	memset(&tally, 0, sizeof(tally));
 	findings.row_count = 0;
 	findings.interval = true;
@@ -277,7 +268,6 @@ test_refusals(void **state)
 	const struct refusal_facts able = {.has_btf = true,.has_capabilities = true};
 	struct refusal_facts facts = able;
 
-	(void) state;
 	assert_false(refusal__is_certain(&facts));
 	expect_reason(facts, -EPERM, "seccomp");
 	expect_reason(facts, -ENOMEM, "Cannot allocate memory");
@@ -301,7 +291,6 @@ test_controlfile(void **state)
 	unsigned char data[CONTROLFILE_BYTES] = {0};
 	struct controlfile control;
 
-	(void) state;
 	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), -EINVAL);
 	data[16] = CONTROLFILE_IN_CRASH_RECOVERY;
 	memcpy(data + 208, &mark, sizeof(mark));

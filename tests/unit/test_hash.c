@@ -2,13 +2,8 @@
  * test_hash.c
  *		The hash table, while it grows, is full, and loses entries.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "base/hash.h"
+#include "unit.h"
 
 #define SLOTS	4096
 
@@ -42,14 +37,12 @@ find(uint32_t number)
 static int
 begin(void **state)
 {
-	(void) state;
 	return hash__create(&hash, sizeof(struct entry), sizeof(uint32_t[2]), SLOTS);
 }
 
 static int
 end(void **state)
 {
-	(void) state;
 	hash__destroy(&hash);
 	return 0;
 }
@@ -60,7 +53,6 @@ test_grows_up_to_its_bound(void **state)
 {
 	uint32_t	count = 0;
 
-	(void) state;
 	while (add(count) != NULL)
 		count++;
 	assert_int_equal(count, SLOTS * 3 / 4);
@@ -79,7 +71,6 @@ test_removal(void **state)
 {
 	uint32_t	left = 0;
 
-	(void) state;
 	for (uint32_t i = 0; i < SLOTS * 3 / 4; i++)
 		assert_non_null(add(i));
 	for (uint32_t i = 0; i < SLOTS * 3 / 4; i++)

@@ -2,14 +2,10 @@
  * test_relpath.c
  *		Which file holds a block, and which references name no block at all.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cluster/relpath.h"
+#include "unit.h"
 
 static const struct relpath_layout layout = {
 	.block_size = 8192,.segment_blocks = 131072,.tablespace_dir = "PG_18_202506291",
@@ -49,7 +45,6 @@ expect_invalid(struct redoahead_ref ref, enum invalid_reason expected)
 static void
 test_paths(void **state)
 {
-	(void) state;
 	expect_path(REL(.block = 0), "base/5/16384", 0);
 	expect_path(REL(.block = 131071), "base/5/16384", 131071);
 	expect_path(REL(.block = 131072), "base/5/16384.1", 0);
@@ -76,7 +71,6 @@ test_longest_path_fits(void **state)
 	};
 	char		path[RELPATH_BYTES];
 
-	(void) state;
 	memset(long_layout.tablespace_dir, 'x', sizeof(long_layout.tablespace_dir) - 1);
 	relpath__format(&key, &long_layout, path);
 	assert_string_equal(path + strlen(path) - 16, "_init.4294967295");
@@ -85,7 +79,6 @@ test_longest_path_fits(void **state)
 static void
 test_invalid(void **state)
 {
-	(void) state;
 	expect_invalid(REL(.kind = 2), INVALID_KIND);
 	expect_invalid(REL(.fork = 4), INVALID_FORK);
 	expect_invalid(SLRU(.rel = 4), INVALID_SLRU);
@@ -119,7 +112,6 @@ test_back(void **state)
 	struct relpath_key key;
 	char		got[RELPATH_BYTES];
 
-	(void) state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 	{
 		assert_int_equal(relpath__parse(paths[i], &key), 0);

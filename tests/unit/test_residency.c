@@ -4,16 +4,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "engine/residency.h"
 #include "engine/backend.h"
+#include "unit.h"
 
 #define BYTES	65536
 
@@ -25,7 +22,6 @@ make_file(void **state)
 {
 	static char zeroes[BYTES];
 
-	(void) state;
 	fd = mkstemp(path);
 	if (fd < 0 || write(fd, zeroes, BYTES) != BYTES || fsync(fd) < 0)
 		return -1;
@@ -35,20 +31,25 @@ make_file(void **state)
 static int
 remove_file(void **state)
 {
-	(void) state;
 	close(fd);
 	return unlink(path);
 }
 
-/* Skips where the kernel knows no cachestat. */
+/* Skips where the kernel knows no cachestat, or the file system evicts nothing. */
 static void
 evict(void)
 {
 	if (residency__of(fd, 0, 1) == -ENOSYS)
+	{
+		printf("# the kernel knows no cachestat\n");
 		skip();
+	}
 	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 	if (residency__of(fd, 0, 8192) != 0)
-		skip();					/* a file system that evicts nothing */
+	{
+		printf("# the file system of %s evicts nothing\n", path);
+		skip();
+	}
 }
 
 /* Lost otherwise: blocks would count as resident of which redo must read one half. */
@@ -57,7 +58,6 @@ all_pages_of_a_range_must_be_resident(void **state)
 {
 	char		byte;
 
-	(void) state;
 	evict();
 	assert_int_equal(pread(fd, &byte, 1, 8192), 1);
 	assert_int_equal(residency__of(fd, 8192, 4096), RESIDENT_ALL);
@@ -75,7 +75,6 @@ a_released_range_is_evicted_and_nothing_else(void **state)
 {
 	char		bytes[16384];
 
-	(void) state;
 	evict();
 	assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	assert_false(residency__release(fd, 4096, 0));
@@ -99,7 +98,6 @@ a_released_range_is_evicted_and_nothing_else(void **state)
 static void
 checking_reads_nothing(void **state)
 {
-	(void) state;
 	evict();
 	assert_int_equal(residency__of(fd, 16384, 8192), RESIDENT_NONE);
 	assert_int_equal(residency__of(fd, 16384, 8192), RESIDENT_NONE);
@@ -108,7 +106,6 @@ checking_reads_nothing(void **state)
 static void
 what_is_no_file_is_an_error(void **state)
 {
-	(void) state;
 	assert_true(residency__of(-1, 0, 8192) < 0);
 }
 

@@ -3,18 +3,14 @@
  *		Taking references from memory that another process writes.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "source/ring.h"
+#include "unit.h"
 
 #define CAPACITY	1024
 #define BYTES		(sizeof(struct redoahead_ring) + CAPACITY * sizeof(struct redoahead_ref))
@@ -72,7 +68,6 @@ test_takes_everything_in_order(void **state)
 	struct ring ring = make_ring();
 	uint64_t	expected = 0;
 
-	(void) state;
 	for (int round = 0; round < 100; round++)
 	{
 		int			n;
@@ -95,7 +90,6 @@ test_impossible_heads(void **state)
 	struct redoahead_ref refs[16];
 	struct ring ring = make_ring();
 
-	(void) state;
 	emit(&ring, 10);
 	assert_int_equal(ring__take(&ring, refs, 4), 4);
 	ring.shared->head = 8;		/* back, but not before our tail */
@@ -117,7 +111,6 @@ test_later_lies_change_nothing(void **state)
 	struct redoahead_ref refs[CAPACITY];
 	struct ring ring = make_ring();
 
-	(void) state;
 	emit(&ring, 10);
 	ring.shared->capacity = UINT32_MAX;
 	ring.shared->refs_offset = UINT32_MAX;
@@ -134,7 +127,6 @@ test_sleep_sees_what_was_emitted(void **state)
 	struct ring ring = make_ring();
 	struct redoahead_ref ref;
 
-	(void) state;
 	assert_true(ring__sleep(&ring));
 	assert_int_equal(ring.shared->sleeping, 1);
 	ring__wake(&ring);
@@ -153,7 +145,6 @@ test_bad_memory_is_refused(void **state)
 	const char *reason;
 	int			fd;
 
-	(void) state;
 	fd = make_memfd(0);
 	assert_int_equal(ring__map(&ring, fd, BYTES, &reason), -EPROTO);
 	close(fd);

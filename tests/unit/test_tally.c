@@ -2,13 +2,8 @@
  * test_tally.c
  *		Counts of intervals, their sum, and the timeline.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "trace/tally.h"
+#include "unit.h"
 
 /* Lost otherwise: the report of an interval, and the sum of all. */
 static void
@@ -17,7 +12,6 @@ test_intervals(void **state)
 	struct tally total = {0};
 	struct tally now = {0};
 
-	(void) state;
 	tally__begin(&total, 1000);
 	for (uint64_t begin_ns = 1000; begin_ns <= 5000; begin_ns += 4000)
 	{
@@ -49,7 +43,6 @@ test_long_timeline(void **state)
 	struct tally tally = {0};
 	uint64_t	sum = 0;
 
-	(void) state;
 	tally__begin(&tally, 1000);
 	for (uint64_t second = 0; second < 3600; second++)
 		tally__sample(&tally, 1000 + second * 1000000000)->prefetched++;
@@ -64,7 +57,6 @@ test_long_timeline(void **state)
 static void
 test_slots(void **state)
 {
-	(void) state;
 	assert_int_equal(tally__slot(0), 0);
 	assert_int_equal(tally__slot(1), 0);
 	assert_int_equal(tally__slot(2), 1);

@@ -2,14 +2,10 @@
  * test_walahead.c
  *		Which WAL is read ahead.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "engine/walahead.h"
+#include "unit.h"
 
 #define MB	(UINT64_C(1) << 20)
 
@@ -45,7 +41,6 @@ take_all(uint64_t decode_lsn)
 static void
 test_keeps_ahead_of_decoding(void **state)
 {
-	(void) state;
 	begin(1);
 	assert_int_equal(take_all(0), 0);	/* nothing is known yet */
 	assert_in_range(take_all(100 * MB + 5), 8 * MB, 8 * MB + 128 * 1024);
@@ -60,7 +55,6 @@ test_names_the_segments(void **state)
 	struct block_run run;
 	char		path[RELPATH_BYTES];
 
-	(void) state;
 	begin(3);
 	assert_true(walahead__next(&wal, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, &run));
 	relpath__format(&run.key, &layout, path);
@@ -77,7 +71,6 @@ test_names_the_segments(void **state)
 static void
 test_follows_jumps(void **state)
 {
-	(void) state;
 	begin(1);
 	take_all(100 * MB);
 	assert_int_equal(take_all(500 * MB), 8 * MB);
@@ -91,7 +84,6 @@ test_follows_jumps(void **state)
 static void
 test_does_not_read_wal_from_elsewhere(void **state)
 {
-	(void) state;
 	begin(0);
 	assert_int_equal(take_all(100 * MB), 0);
 }
@@ -100,7 +92,6 @@ test_does_not_read_wal_from_elsewhere(void **state)
 static void
 test_little_memory_holds_little_wal(void **state)
 {
-	(void) state;
 	begin(1);
 	walahead__fit(&wal, 32 * MB);
 	assert_int_equal(take_all(100 * MB), 2 * MB);

@@ -7,20 +7,7 @@
 #include "common/redoahead_abi.h"
 #include "daemon/daemon.h"
 
-/* Values of the options. */
-struct serve_values
-{
-	const char *socket;			/* path of the socket */
-	const char *backend;		/* auto, io_uring or fadvise */
-	const char *block_log;		/* block log, or NULL */
-	const char *statistics;		/* statistics file, or NULL */
-	const char *timeline;		/* timeline file, or NULL */
-	uint64_t	io_depth;		/* most blocks in flight */
-	uint64_t	readahead_limit;	/* most blocks read ahead of redo */
-	uint64_t	files;			/* most descriptors of data files */
-};
-
-#define VALUE(member)	offsetof(struct serve_values, member)
+#define VALUE(member)	offsetof(struct daemon_options, member)
 
 static const struct option_spec options[] = {
 	{"socket", "PATH", OPTION_TEXT, VALUE(socket), .initial = REDOAHEAD_DEFAULT_SOCKET,
@@ -54,18 +41,9 @@ static const struct options_command command = {
 int
 cmd__serve(int argc, char **argv)
 {
-	struct serve_values values = {0};
-	struct daemon_options daemon = {0};
+	struct daemon_options values = {0};
 
-	if (options__parse(&command, argc, argv, &daemon.pgdata, &values) < 0)
+	if (options__parse(&command, argc, argv, &values.pgdata, &values) < 0)
 		return EXIT_FAILED;
-	daemon.socket = values.socket;
-	daemon.backend = values.backend;
-	daemon.block_log = values.block_log;
-	daemon.statistics = values.statistics;
-	daemon.timeline = values.timeline;
-	daemon.io_depth = (unsigned) values.io_depth;
-	daemon.readahead_limit = (unsigned) values.readahead_limit;
-	daemon.files = (unsigned) values.files;
-	return daemon__run(&daemon) < 0 ? EXIT_FAILED : EXIT_OK;
+	return daemon__run(&values) < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -77,9 +77,9 @@ create_engine(struct daemon *daemon)
 			.free_bytes = available__free_bytes
 		},
 		.dirfd = daemon->cluster.dirfd,
-		.io_depth = options->io_depth,
-		.readahead_limit = options->readahead_limit,
-		.files = fit_files(options->files),
+		.io_depth = (unsigned) options->io_depth,
+		.readahead_limit = (unsigned) options->readahead_limit,
+		.files = fit_files((unsigned) options->files),
 		.block_log = daemon->block_log,
 	};
 	int			err;

@@ -5,6 +5,8 @@
 #ifndef REDOAHEAD_DAEMON_DAEMON_H
 #define REDOAHEAD_DAEMON_DAEMON_H
 
+#include <stdint.h>
+
 /* What the user chose. */
 struct daemon_options
 {
@@ -14,9 +16,9 @@ struct daemon_options
 	const char *block_log;		/* block log, or NULL */
 	const char *statistics;		/* statistics file, or NULL */
 	const char *timeline;		/* timeline file, or NULL */
-	unsigned	io_depth;		/* most blocks in flight */
-	unsigned	readahead_limit;	/* most blocks read ahead of redo */
-	unsigned	files;			/* most descriptors of data files */
+	uint64_t	io_depth;		/* most blocks in flight */
+	uint64_t	readahead_limit;	/* most blocks read ahead of redo */
+	uint64_t	files;			/* most descriptors of data files */
 };
 
 int			daemon__run(const struct daemon_options *options);

@@ -28,7 +28,7 @@ struct session
 	struct ring ring;			/* its references */
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* LSN of the reference taken last */
-	uint64_t	sleep_lsn;		/* decode LSN when the daemon slept last */
+	uint64_t	sleep_lsn;		/* decode LSN + replay LSN when the daemon slept last */
 	uint64_t	begin_us;		/* time of the connection, us */
 	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
 	uint64_t	work_us;		/* time of the last work, us */
@@ -60,7 +60,6 @@ struct daemon
 
 /* loop.c */
 int			loop__run(struct daemon *daemon);
-int			loop__watch(struct daemon *daemon, int fd, uint32_t events);
 
 /* session.c */
 void		session__connect(struct daemon *daemon, struct handshake_offer *offer);

@@ -8,6 +8,7 @@
  * it sleeps in epoll.  Without a recovery it uses no CPU time.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "base/watch.h"
 #include "daemon/daemon_internal.h"
 
 /* The ring stays empty for so long before the daemon sleeps in epoll, us. */
@@ -41,7 +43,7 @@
  */
 #define REDO_WAIT_MS	5
 
-/* Time between two checks of the decode LSN while it changes, for reading WAL ahead, ms. */
+/* Time between two checks of the decode LSN while redo proceeds, for reading WAL ahead, ms. */
 #define DECODE_POLL_MS	10
 
 /* Longest wait for completions; bounds the time between heartbeats, us. */
@@ -61,15 +63,6 @@
 
 /* Events fetched at once. */
 #define MAX_EVENTS		16
-
-/* Add a descriptor to the epoll set. */
-int
-loop__watch(struct daemon *daemon, int fd, uint32_t events)
-{
-	struct epoll_event event = {.events = events,.data.fd = fd};
-
-	return epoll_ctl(daemon->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
 
 static void
 handle_event(struct daemon *daemon, int fd)
@@ -121,8 +114,9 @@ static int
 sleep_until_woken(struct daemon *daemon)
 {
 	struct session *session = &daemon->session;
-	uint64_t	lsn = ring__decode_lsn(&session->ring);
-	bool		decodes = lsn != session->sleep_lsn;
+	/* The sum changes with either.  Replay makes room for decoding, which comes in bursts. */
+	uint64_t	lsn = ring__decode_lsn(&session->ring) + ring__replay_lsn(&session->ring);
+	bool		proceeds = lsn != session->sleep_lsn;
 	int			err;
 
 	status__publish(daemon, daemon->events_us);
@@ -130,7 +124,7 @@ sleep_until_woken(struct daemon *daemon)
 		return 0;
 	engine__counters(daemon->engine)->sleeps++;
 	session->sleep_lsn = lsn;
-	err = handle_events(daemon, decodes ? DECODE_POLL_MS : STATISTICS_US / 1000);
+	err = handle_events(daemon, proceeds ? DECODE_POLL_MS : STATISTICS_US / 1000);
 	if (session->connected)
 		ring__wake(&session->ring);
 	return err;
@@ -283,7 +277,7 @@ loop__run(struct daemon *daemon)
 	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	daemon->signal_fd = signals__open();
 	if (daemon->epoll_fd < 0 || daemon->signal_fd < 0 ||
-		loop__watch(daemon, daemon->signal_fd, EPOLLIN) < 0)
+		watch__add(daemon->epoll_fd, daemon->signal_fd, EPOLLIN) < 0)
 	{
 		log_error("cannot set up the event loop: %s; raise the limits of this process",
 				  strerror(errno));
@@ -294,7 +288,7 @@ loop__run(struct daemon *daemon)
 	if (err < 0)
 		goto cleanup;
 
-	log_info("serving \"%s\" at \"%s\" with %s, up to %u blocks in flight",
+	log_info("serving \"%s\" at \"%s\" with %s, up to %" PRIu64 " blocks in flight",
 			 daemon->cluster.path, options->socket, daemon->backend, options->io_depth);
 	status__write_statistics(daemon);
 	err = serve(daemon);

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/watch.h"
 #include "daemon/daemon_internal.h"
 #include "report/summary.h"
 
@@ -48,10 +48,10 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 						  "another startup process is connected; wait for it to end");
 	else if (ring__map(&session->ring, offer->memfd, handshake->ring_bytes, &reason) < 0)
 		handshake__refuse(&verdict, REDOAHEAD_BAD_RING, "%s", reason);
-	else if (loop__watch(daemon, offer->eventfd, EPOLLIN | EPOLLET) < 0)
+	else if (watch__add(daemon->epoll_fd, offer->eventfd, EPOLLIN | EPOLLET) < 0)
 		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
 						  "the second descriptor is no eventfd; report a bug");
-	else if (loop__watch(daemon, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
+	else if (watch__add(daemon->epoll_fd, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
 		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
 						  "the daemon is out of memory; give it more");
 

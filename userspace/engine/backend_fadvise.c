@@ -17,8 +17,7 @@
 struct backend
 {
 	unsigned	count;			/* completions not yet fetched */
-	unsigned	capacity;		/* room in done */
-	struct backend_completion done[];	/* requests made since the last flush */
+	struct backend_completion done[];	/* requests made since the last flush, one per token */
 };
 
 static int
@@ -29,7 +28,6 @@ fadvise_open(struct backend **result, unsigned depth)
 	backend = calloc(1, sizeof(*backend) + depth * sizeof(backend->done[0]));
 	if (backend == NULL)
 		return -ENOMEM;
-	backend->capacity = depth;
 	*result = backend;
 	return 0;
 }
@@ -41,8 +39,6 @@ fadvise_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, 
 	struct stat st;
 	int			err;
 
-	if (backend->count == backend->capacity)
-		return -EAGAIN;
 	done = &backend->done[backend->count++];
 	done->token = token;
 

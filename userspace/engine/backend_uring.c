@@ -6,7 +6,7 @@
  * the bytes requested.  So a range is read from the last byte of its first page to the
  * first byte of its last: for one 8 kB block two bytes, and still one 8 kB request to
  * the device, because the descriptor is advised POSIX_FADV_RANDOM.  All requests
- * overwrite one buffer that nobody reads.
+ * overwrite one buffer, which is not used.
  */
 #include <errno.h>
 #include <liburing.h>

@@ -7,44 +7,15 @@
  * the members.
  */
 #include <errno.h>
-#include <json-c/json.h>
 #include <string.h>
 
 #include "report/findings.h"
-
-static void
-add_count(struct json_object *object, const char *name, uint64_t value)
-{
-	json_object_object_add(object, name, json_object_new_uint64(value));
-}
-
-static void
-add_text(struct json_object *object, const char *name, const char *value)
-{
-	json_object_object_add(object, name, json_object_new_string(value));
-}
-
-static void
-add_flag(struct json_object *object, const char *name, bool value)
-{
-	json_object_object_add(object, name, json_object_new_boolean(value));
-}
-
-/* Seconds from nanoseconds, with nine digits and no more. */
-static struct json_object *
-seconds(uint64_t ns)
-{
-	char		text[32];
-
-	snprintf(text, sizeof(text), "%llu.%09llu", (unsigned long long) (ns / 1000000000),
-			 (unsigned long long) (ns % 1000000000));
-	return json_object_new_double_s((double) ns / 1e9, text);
-}
+#include "report/json.h"
 
 static void
 add_seconds(struct json_object *object, const char *name, uint64_t ns)
 {
-	json_object_object_add(object, name, seconds(ns));
+	json__seconds(object, name, ns, JSON_NANOSECONDS);
 }
 
 static void
@@ -57,43 +28,52 @@ add_share(struct json_object *object, const char *name, uint64_t part, uint64_t 
 	json_object_object_add(object, name, share < 0 ? NULL : json_object_new_double_s(share, text));
 }
 
+/* An LSN; null if it is not known. */
 static void
 add_lsn(struct json_object *object, const char *name, uint64_t lsn)
 {
-	char		text[32];
+	if (lsn == 0)
+		json__text(object, name, NULL);
+	else
+		json__lsn(object, name, lsn);
+}
 
-	snprintf(text, sizeof(text), "%X/%08X", (unsigned) (lsn >> 32), (unsigned) lsn);
-	json_object_object_add(object, name, lsn == 0 ? NULL : json_object_new_string(text));
+/* The blocks of each class. */
+static void
+add_classes(struct json_object *object, const uint64_t blocks[TALLY_CLASSES])
+{
+	for (int class = 0; class < TALLY_CLASSES; class++)
+		json__count(object, tally__class_name(class), blocks[class]);
 }
 
 /* What was traced, and how. */
 static void
 add_head(struct json_object *object, const struct findings *findings)
 {
-	struct json_object *daemons = json_object_new_array();
-	struct json_object *lost = json_object_new_object();
+	struct json_object *daemons;
+	struct json_object *lost;
 
-	add_text(object, "report", findings->interval ? "interval" : "final");
-	add_text(object, "outcome", findings__outcome_name(findings->outcome));
-	add_text(object, "data_directory", findings->pgdata);
-	add_count(object, "major", (uint64_t) findings->major);
-	add_count(object, "block_size", findings->block_size);
-	add_count(object, "startup_pid", (uint64_t) findings->startup);
+	json__text(object, "report", findings->interval ? "interval" : "final");
+	json__text(object, "outcome", findings__outcome_name(findings->outcome));
+	json__text(object, "data_directory", findings->pgdata);
+	json__count(object, "major", (uint64_t) findings->major);
+	json__count(object, "block_size", findings->block_size);
+	json__count(object, "startup_pid", (uint64_t) findings->startup);
+	daemons = json__array(object, "daemon_pids");
 	for (unsigned i = 0; i < findings->daemon_count; i++)
 		json_object_array_add(daemons, json_object_new_int(findings->daemons[i]));
-	json_object_object_add(object, "daemon_pids", daemons);
-	add_flag(object, "from_start", findings->from_start);
+	json__flag(object, "from_start", findings->from_start);
 	add_seconds(object, "seconds", findings->elapsed_ns);
 	add_seconds(object, "cpu_seconds", findings->cpu_ns);
 	add_lsn(object, "replay_lsn", findings->tally->replay_lsn);
-	add_text(object, "attach_method", findings->attach_method);
-	add_flag(object, "records_followed", findings->records_followed);
-	add_flag(object, "references_followed", findings->references_followed);
-	add_count(lost, "events", findings->lost.events);
-	add_count(lost, "references", findings->lost.references);
-	add_count(lost, "files", findings->lost.files);
-	add_count(lost, "blocks", findings->lost.blocks);
-	json_object_object_add(object, "lost", lost);
+	json__text(object, "attach_method", findings->attach_method);
+	json__flag(object, "records_followed", findings->records_followed);
+	json__flag(object, "references_followed", findings->references_followed);
+	lost = json__object(object, "lost");
+	json__count(lost, "events", findings->lost.events);
+	json__count(lost, "references", findings->lost.references);
+	json__count(lost, "files", findings->lost.files);
+	json__count(lost, "blocks", findings->lost.blocks);
 }
 
 /* The shares of the whole. */
@@ -119,173 +99,147 @@ static void
 add_prefetcher(struct json_object *object, const struct tally_prefetcher *prefetcher,
 			   uint64_t pending)
 {
-	add_count(object, "prefetched", prefetcher->prefetched);
-	add_count(object, "used", prefetcher->used);
-	add_count(object, "wasted", tally__wasted(prefetcher));
-	add_count(object, "pending", pending);
+	json__count(object, "prefetched", prefetcher->prefetched);
+	json__count(object, "used", prefetcher->used);
+	json__count(object, "wasted", tally__wasted(prefetcher));
+	json__count(object, "pending", pending);
 	for (int waste = 0; waste < TALLY_WASTES; waste++)
-		add_count(object, tally__waste_name(waste), prefetcher->wasted[waste]);
+		json__count(object, tally__waste_name(waste), prefetcher->wasted[waste]);
 }
 
-static struct json_object *
-blocks_object(const struct findings *findings)
+static void
+add_blocks(struct json_object *object, const struct findings *findings)
 {
 	const struct tally *tally = findings->tally;
 	struct tally_prefetcher sum = tally__prefetched(tally);
-	struct json_object *object = json_object_new_object();
-	struct json_object *causes = json_object_new_object();
+	struct json_object *causes;
 
-	add_count(object, "read", tally__read_all(tally));
+	json__count(object, "read", tally__read_all(tally));
 	for (int class = 0; class < TALLY_CLASSES; class++)
-		add_count(object, tally__class_name(class), tally__read(tally, class));
+		json__count(object, tally__class_name(class), tally__read(tally, class));
 	for (int class = 0; class < TALLY_MISSED; class++)
 	{
-		struct json_object *sources = json_object_new_object();
+		struct json_object *sources =
+			json__object(object, class == TALLY_TIMELY ? "timely_by" : "late_by");
 
 		for (int source = 0; source < TALLY_SOURCES; source++)
-			add_count(sources, tally__source_name(source), tally->blocks[class][source]);
-		json_object_object_add(object, class == TALLY_TIMELY ? "timely_by" : "late_by", sources);
+			json__count(sources, tally__source_name(source), tally->blocks[class][source]);
 	}
+	causes = json__object(object, "missed_by");
 	for (int cause = 0; cause < TALLY_CAUSES; cause++)
-		add_count(causes, tally__cause_name(cause), tally->missed[cause]);
-	json_object_object_add(object, "missed_by", causes);
+		json__count(causes, tally__cause_name(cause), tally->missed[cause]);
 	add_prefetcher(object, &sum,
 				   findings->pending[TALLY_DAEMON] + findings->pending[TALLY_SERVER]);
-	return object;
 }
 
-static struct json_object *
-sources_array(const struct findings *findings)
+static void
+add_sources(struct json_object *array, const struct findings *findings)
 {
-	struct json_object *array = json_object_new_array();
-
 	for (int source = 0; source < TALLY_PREFETCHERS; source++)
 	{
-		struct json_object *object = json_object_new_object();
+		struct json_object *object = json__element(array);
 
-		add_text(object, "source", tally__source_name(source));
+		json__text(object, "source", tally__source_name(source));
 		add_prefetcher(object, &findings->tally->prefetchers[source], findings->pending[source]);
-		json_object_array_add(array, object);
 	}
-	return array;
 }
 
-static struct json_object *
-wait_object(const struct tally *tally)
+static void
+add_waits(struct json_object *object, const struct tally *tally)
 {
-	struct json_object *object = json_object_new_object();
-
 	for (int class = 0; class < TALLY_CLASSES; class++)
 		add_seconds(object, tally__class_name(class), tally->wait_ns[class]);
 	add_seconds(object, "wal", tally->wal_wait_ns);
-	return object;
 }
 
-static struct json_object *
-wal_object(const struct tally *tally)
+/* The sum of a count by class. */
+static uint64_t
+sum_of(const uint64_t by_class[TALLY_CLASSES])
 {
-	struct json_object *object = json_object_new_object();
+	return by_class[TALLY_TIMELY] + by_class[TALLY_LATE] + by_class[TALLY_MISSED];
+}
 
-	add_count(object, "reads", tally->wal_calls[TALLY_TIMELY] + tally->wal_calls[TALLY_LATE] +
-			  tally->wal_calls[TALLY_MISSED]);
-	add_count(object, "bytes", tally->wal_bytes);
-	add_count(object, "late", tally->wal_calls[TALLY_LATE]);
-	add_count(object, "missed", tally->wal_calls[TALLY_MISSED]);
+static void
+add_wal(struct json_object *object, const struct tally *tally)
+{
+	json__count(object, "reads", sum_of(tally->wal_calls));
+	json__count(object, "bytes", tally->wal_bytes);
+	json__count(object, "late", tally->wal_calls[TALLY_LATE]);
+	json__count(object, "missed", tally->wal_calls[TALLY_MISSED]);
 	add_seconds(object, "wait_seconds", tally->wal_wait_ns);
-	return object;
 }
 
-static struct json_object *
-device_object(const struct tally *tally)
+static void
+add_device(struct json_object *object, const struct tally *tally)
 {
-	struct json_object *object = json_object_new_object();
-
-	add_count(object, "reads", tally->reads.requests);
-	add_count(object, "read_bytes", tally->reads.bytes);
+	json__count(object, "reads", tally->reads.requests);
+	json__count(object, "read_bytes", tally->reads.bytes);
 	add_seconds(object, "read_seconds", tally->reads.busy_ns);
-	add_count(object, "writes", tally->writes.requests);
-	add_count(object, "write_bytes", tally->writes.bytes);
+	json__count(object, "writes", tally->writes.requests);
+	json__count(object, "write_bytes", tally->writes.bytes);
 	add_seconds(object, "write_seconds", tally->writes.busy_ns);
-	return object;
 }
 
-/* The bounds of a slot. */
+/* A slot of a histogram, with its bounds. */
 static struct json_object *
-slot_object(unsigned slot)
+add_slot(struct json_object *histogram, unsigned slot)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json__element(histogram);
 
 	add_seconds(object, "from", slot == 0 ? 0 : UINT64_C(1) << slot);
 	add_seconds(object, "to", UINT64_C(2) << slot);
 	return object;
 }
 
-static struct json_object *
-histograms_object(const struct tally *tally)
+static void
+add_histograms(struct json_object *object, const struct tally *tally)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *waits = json_object_new_array();
-	struct json_object *reads = json_object_new_array();
+	struct json_object *waits = json__array(object, "redo_wait");
+	struct json_object *reads = json__array(object, "device_read_latency");
 
 	for (unsigned i = 0; i < TRACE_SLOTS; i++)
 	{
-		struct json_object *slot;
+		uint64_t	slot[TALLY_CLASSES];
 
-		if (tally->wait_slots[TALLY_TIMELY][i] + tally->wait_slots[TALLY_LATE][i] +
-			tally->wait_slots[TALLY_MISSED][i] > 0)
-		{
-			slot = slot_object(i);
-			for (int class = 0; class < TALLY_CLASSES; class++)
-				add_count(slot, tally__class_name(class), tally->wait_slots[class][i]);
-			json_object_array_add(waits, slot);
-		}
+		for (int class = 0; class < TALLY_CLASSES; class++)
+			slot[class] = tally->wait_slots[class][i];
+		if (sum_of(slot) > 0)
+			add_classes(add_slot(waits, i), slot);
 		if (tally->reads.slots[i] > 0)
-		{
-			slot = slot_object(i);
-			add_count(slot, "count", tally->reads.slots[i]);
-			json_object_array_add(reads, slot);
-		}
+			json__count(add_slot(reads, i), "count", tally->reads.slots[i]);
 	}
-	json_object_object_add(object, "redo_wait", waits);
-	json_object_object_add(object, "device_read_latency", reads);
-	return object;
 }
 
 /* What redo read, in a row. */
 static void
 add_row_reads(struct json_object *object, const struct tally_row *row)
 {
-	add_count(object, "read", tally__row_read(row));
-	for (int class = 0; class < TALLY_CLASSES; class++)
-		add_count(object, tally__class_name(class), row->read[class]);
+	json__count(object, "read", tally__row_read(row));
+	add_classes(object, row->read);
 	add_seconds(object, "wait_seconds", row->wait_ns);
 }
 
-static struct json_object *
-relation_object(const struct findings_row *row)
+static void
+add_relation(struct json_object *object, const struct findings_row *row)
 {
-	struct json_object *object = json_object_new_object();
 	bool		slru = row->key.kind == REDOAHEAD_KIND_SLRU;
 
-	add_text(object, "path", row->path);
-	add_text(object, "kind", slru ? "slru" : "relation");
+	json__text(object, "path", row->path);
+	json__text(object, "kind", slru ? "slru" : "relation");
 	if (!slru)
 	{
-		add_count(object, "tablespace", row->key.spc);
-		add_count(object, "database", row->key.db);
-		add_count(object, "relfilenumber", row->key.rel);
+		json__count(object, "tablespace", row->key.spc);
+		json__count(object, "database", row->key.db);
+		json__count(object, "relfilenumber", row->key.rel);
 	}
-	json_object_object_add(object, "name",
-						   row->name[0] == '\0' ? NULL : json_object_new_string(row->name));
-	json_object_object_add(object, "database_name", row->database[0] == '\0' ? NULL :
-						   json_object_new_string(row->database));
-	add_text(object, "fork", slru ? "" : relpath__fork_name(row->key.fork));
-	add_flag(object, "dropped", row->dropped);
+	json__text(object, "name", row->name[0] == '\0' ? NULL : row->name);
+	json__text(object, "database_name", row->database[0] == '\0' ? NULL : row->database);
+	json__text(object, "fork", slru ? "" : relpath__fork_name(row->key.fork));
+	json__flag(object, "dropped", row->dropped);
 	add_row_reads(object, &row->counts);
-	add_count(object, "prefetched", row->counts.prefetched);
-	add_count(object, "used", row->counts.used);
-	add_count(object, "wasted", row->counts.wasted);
-	return object;
+	json__count(object, "prefetched", row->counts.prefetched);
+	json__count(object, "used", row->counts.used);
+	json__count(object, "wasted", row->counts.wasted);
 }
 
 static void
@@ -295,48 +249,37 @@ add_rmgr(struct json_object *array, const char *name, const struct tally_row *ro
 
 	if (tally__row_read(row) == 0)
 		return;
-	object = json_object_new_object();
-	add_text(object, "name", name);
+	object = json__element(array);
+	json__text(object, "name", name);
 	add_row_reads(object, row);
-	json_object_array_add(array, object);
 }
 
-static struct json_object *
-rmgrs_array(const struct tally *tally)
+static void
+add_rmgrs(struct json_object *array, const struct tally *tally)
 {
-	struct json_object *array = json_object_new_array();
 	char		buffer[16];
 
 	for (unsigned rmid = 0; rmid < TALLY_RMGRS; rmid++)
 		add_rmgr(array, findings__rmgr_name(rmid, buffer), &tally->rmgrs[rmid]);
 	add_rmgr(array, "unknown", &tally->no_rmgr);
-	return array;
 }
 
-static struct json_object *
-timeline_array(const struct tally *tally)
+static void
+add_timeline(struct json_object *array, const struct tally *tally)
 {
-	struct json_object *array = json_object_new_array();
-
 	for (uint32_t i = 0; i < tally->sample_count; i++)
 	{
 		const struct tally_sample *sample = &tally->samples[i];
-		struct json_object *object = json_object_new_object();
-		uint64_t	read = 0;
+		struct json_object *object = json__element(array);
 
 		add_seconds(object, "seconds", i * tally->sample_ns);
 		add_seconds(object, "width_seconds", tally->sample_ns);
 		add_lsn(object, "replay_lsn", sample->lsn);
-		for (int class = 0; class < TALLY_CLASSES; class++)
-			read += sample->read[class];
-		add_count(object, "read", read);
-		for (int class = 0; class < TALLY_CLASSES; class++)
-			add_count(object, tally__class_name(class), sample->read[class]);
-		add_count(object, "prefetched", sample->prefetched);
+		json__count(object, "read", sum_of(sample->read));
+		add_classes(object, sample->read);
+		json__count(object, "prefetched", sample->prefetched);
 		add_seconds(object, "wait_seconds", sample->wait_ns);
-		json_object_array_add(array, object);
 	}
-	return array;
 }
 
 /* Write all, as one line. */
@@ -345,29 +288,29 @@ findings__json(const struct findings *findings, FILE *file)
 {
 	const struct tally *tally = findings->tally;
 	struct json_object *object = json_object_new_object();
-	struct json_object *relations = json_object_new_array();
+	struct json_object *relations;
+	const char *text;
 	int			err;
 
 	add_head(object, findings);
 	add_shares(object, tally);
-	json_object_object_add(object, "blocks", blocks_object(findings));
-	json_object_object_add(object, "sources", sources_array(findings));
-	add_count(object, "reads", tally->calls[TALLY_TIMELY] + tally->calls[TALLY_LATE] +
-			  tally->calls[TALLY_MISSED]);
-	add_count(object, "bytes_read", tally->bytes);
-	json_object_object_add(object, "wait_seconds", wait_object(tally));
-	json_object_object_add(object, "wal", wal_object(tally));
-	json_object_object_add(object, "device", device_object(tally));
-	json_object_object_add(object, "histograms", histograms_object(tally));
+	add_blocks(json__object(object, "blocks"), findings);
+	add_sources(json__array(object, "sources"), findings);
+	json__count(object, "reads", sum_of(tally->calls));
+	json__count(object, "bytes_read", tally->bytes);
+	add_waits(json__object(object, "wait_seconds"), tally);
+	add_wal(json__object(object, "wal"), tally);
+	add_device(json__object(object, "device"), tally);
+	add_histograms(json__object(object, "histograms"), tally);
+	relations = json__array(object, "relations");
 	for (uint32_t i = 0; i < findings->row_count; i++)
-		json_object_array_add(relations, relation_object(&findings->rows[i]));
-	json_object_object_add(object, "relations", relations);
-	json_object_object_add(object, "resource_managers", rmgrs_array(tally));
-	json_object_object_add(object, "timeline", timeline_array(tally));
+		add_relation(json__element(relations), &findings->rows[i]);
+	add_rmgrs(json__array(object, "resource_managers"), tally);
+	add_timeline(json__array(object, "timeline"), tally);
 
-	err = fprintf(file, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-																  JSON_C_TO_STRING_NOSLASHESCAPE)) < 0 ||
-		fflush(file) != 0 ? -EIO : 0;
+	text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+										  JSON_C_TO_STRING_NOSLASHESCAPE);
+	err = fprintf(file, "%s\n", text) < 0 || fflush(file) != 0 ? -EIO : 0;
 	json_object_put(object);
 	return err;
 }

@@ -7,12 +7,12 @@
  * files, as the name indicates.
  */
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "report/json.h"
 #include "report/statistics.h"
 
 /* Counters with a plain name, in file order. */
@@ -45,107 +45,83 @@ static const struct
 };
 
 static void
-add_count(struct json_object *object, const char *name, uint64_t value)
-{
-	json_object_object_add(object, name, json_object_new_uint64(value));
-}
-
-/* Seconds from microseconds, with six digits and no more. */
-static void
 add_seconds(struct json_object *object, const char *name, uint64_t us)
 {
-	char		text[32];
-
-	snprintf(text, sizeof(text), "%llu.%06llu",
-			 (unsigned long long) (us / 1000000), (unsigned long long) (us % 1000000));
-	json_object_object_add(object, name,
-						   json_object_new_double_s((double) us / 1e6, text));
+	json__seconds(object, name, us, JSON_MICROSECONDS);
 }
 
-static struct json_object *
-counters_object(const struct counters *counters)
+static void
+add_counters(struct json_object *object, const struct counters *counters)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *failed = json_object_new_object();
-	struct json_object *invalid = json_object_new_object();
+	struct json_object *failed;
+	struct json_object *invalid;
 
 	for (size_t i = 0; i < sizeof(plain_counters) / sizeof(plain_counters[0]); i++)
-		add_count(object, plain_counters[i].name,
-				  *(const uint64_t *) ((const char *) counters + plain_counters[i].offset));
+		json__count(object, plain_counters[i].name,
+					*(const uint64_t *) ((const char *) counters + plain_counters[i].offset));
 
-	add_count(object, "blocks_failed", counters__failed(counters));
+	json__count(object, "blocks_failed", counters__failed(counters));
+	failed = json__object(object, "blocks_failed_by_reason");
 	for (int i = 0; i < FAIL_REASON_COUNT; i++)
-		add_count(failed, counters__fail_name(i), counters->blocks_failed[i]);
-	json_object_object_add(object, "blocks_failed_by_reason", failed);
+		json__count(failed, counters__fail_name(i), counters->blocks_failed[i]);
 
-	add_count(object, "refs_invalid", counters__invalid(counters));
+	json__count(object, "refs_invalid", counters__invalid(counters));
+	invalid = json__object(object, "refs_invalid_by_reason");
 	for (int i = 0; i < INVALID_REASON_COUNT; i++)
-		add_count(invalid, relpath__invalid_name(i), counters->refs_invalid[i]);
-	json_object_object_add(object, "refs_invalid_by_reason", invalid);
+		json__count(invalid, relpath__invalid_name(i), counters->refs_invalid[i]);
 
 	add_seconds(object, "latency_seconds", counters->latency_us);
 	add_seconds(object, "cpu_seconds", counters->cpu_us);
 	add_seconds(object, "elapsed_seconds", counters->elapsed_us);
-	return object;
 }
 
 /* One entry of the controller's record. */
-static struct json_object *
-change_object(const struct control_change *change, uint64_t begin_us)
+static void
+add_change(struct json_object *object, const struct control_change *change, uint64_t begin_us)
 {
-	struct json_object *object = json_object_new_object();
-
 	add_seconds(object, "seconds", change->at_us - begin_us);
-	json_object_object_add(object, "limit",
-						   json_object_new_string(change->io_depth ? "io_depth" : "readahead_limit"));
-	add_count(object, "from_blocks", change->from);
-	add_count(object, "to_blocks", change->to);
-	json_object_object_add(object, "reason",
-						   json_object_new_string(control__reason_name(change->reason)));
+	json__text(object, "limit", change->io_depth ? "io_depth" : "readahead_limit");
+	json__count(object, "from_blocks", change->from);
+	json__count(object, "to_blocks", change->to);
+	json__text(object, "reason", control__reason_name(change->reason));
 	if (change->reason == CONTROL_FASTER)
 	{
-		add_count(object, "blocks_per_second_before", change->rate_from);
-		add_count(object, "blocks_per_second_after", change->rate_to);
+		json__count(object, "blocks_per_second_before", change->rate_from);
+		json__count(object, "blocks_per_second_after", change->rate_to);
 	}
-	return object;
 }
 
 /* The limits, and why they changed; begin_us is when the recovery began. */
-static struct json_object *
-control_object(const struct control *control, uint64_t begin_us)
+static void
+add_control(struct json_object *object, const struct control *control, uint64_t begin_us)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *log = json_object_new_array();
+	struct json_object *log;
 	uint64_t	first = control->changes > CONTROL_LOG ? control->changes - CONTROL_LOG : 0;
 
-	add_count(object, "io_depth", control->settled);
-	add_count(object, "readahead_limit", control->readahead_limit);
-	add_count(object, "changes", control->changes);
-	add_count(object, "failed_probes", control->failed_probes);
+	json__count(object, "io_depth", control->settled);
+	json__count(object, "readahead_limit", control->readahead_limit);
+	json__count(object, "changes", control->changes);
+	json__count(object, "failed_probes", control->failed_probes);
+	log = json__array(object, "last_changes");
 	for (uint64_t i = first; i < control->changes; i++)
-		json_object_array_add(log, change_object(&control->log[i % CONTROL_LOG], begin_us));
-	json_object_object_add(object, "last_changes", log);
-	return object;
+		add_change(json__element(log), &control->log[i % CONTROL_LOG], begin_us);
 }
 
 static struct json_object *
 statistics_object(const struct statistics *statistics)
 {
 	struct json_object *object = json_object_new_object();
-	char		lsn[32];
 
-	snprintf(lsn, sizeof(lsn), "%X/%08X",
-			 (unsigned) (statistics->replay_lsn >> 32), (unsigned) statistics->replay_lsn);
-	add_count(object, "pid", (uint64_t) getpid());
-	json_object_object_add(object, "backend", json_object_new_string(statistics->backend));
-	json_object_object_add(object, "connected", json_object_new_boolean(statistics->connected));
-	add_count(object, "recoveries", statistics->recoveries);
-	add_count(object, "blocks_in_flight", statistics->engine.in_flight);
-	add_count(object, "files_open", statistics->engine.open_files);
-	json_object_object_add(object, "replay_lsn", json_object_new_string(lsn));
-	json_object_object_add(object, "control", control_object(statistics->control, statistics->begin_us));
-	json_object_object_add(object, "recovery", counters_object(statistics->recovery));
-	json_object_object_add(object, "total", counters_object(statistics->total));
+	json__count(object, "pid", (uint64_t) getpid());
+	json__text(object, "backend", statistics->backend);
+	json__flag(object, "connected", statistics->connected);
+	json__count(object, "recoveries", statistics->recoveries);
+	json__count(object, "blocks_in_flight", statistics->engine.in_flight);
+	json__count(object, "files_open", statistics->engine.open_files);
+	json__lsn(object, "replay_lsn", statistics->replay_lsn);
+	add_control(json__object(object, "control"), statistics->control, statistics->begin_us);
+	add_counters(json__object(object, "recovery"), statistics->recovery);
+	add_counters(json__object(object, "total"), statistics->total);
 	return object;
 }
 

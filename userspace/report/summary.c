@@ -38,9 +38,9 @@ summary__log(const struct counters *counters, uint64_t dropped)
 {
 	log_work(counters, dropped);
 	if (counters->blocks_resident > 0)
-		log_info("%" PRIu64 " blocks were in the page cache when their turn came",
+		log_info("%" PRIu64 " blocks were resident and not submitted",
 				 counters->blocks_resident);
 	if (counters->blocks_reread > 0)
-		log_info("%" PRIu64 " blocks were evicted from the page cache before redo came, and were "
-				 "read again", counters->blocks_reread);
+		log_info("%" PRIu64 " blocks were evicted from the page cache before redo used them, and "
+				 "were read again", counters->blocks_reread);
 }

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/watch.h"
 #include "source/listener.h"
 #include "source/sockfile.h"
 
@@ -43,14 +43,6 @@ struct listener
 	struct handshake_verdict refused;	/* last verdict logged */
 };
 
-static int
-watch(const struct listener *listener, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN,.data.fd = fd};
-
-	return epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
 /* Listen at a path. */
 int
 listener__open(struct listener **result, struct cluster *cluster, const char *path,
@@ -74,7 +66,7 @@ listener__open(struct listener **result, struct cluster *cluster, const char *pa
 		free(listener);
 		return err;
 	}
-	err = watch(listener, listener->fd);
+	err = watch__add(listener->epoll_fd, listener->fd, EPOLLIN);
 	if (err < 0)
 	{
 		log_error("cannot watch the socket: %s; try again", strerror(-err));
@@ -202,7 +194,7 @@ accept_client(struct listener *listener)
 	}
 	listener->accept_error = 0;
 	client = find_client(listener, -1);
-	if (client == NULL || watch(listener, fd) < 0)
+	if (client == NULL || watch__add(listener->epoll_fd, fd, EPOLLIN) < 0)
 	{
 		handshake__refuse(&verdict, REDOAHEAD_BUSY,
 					  "too many connections without a handshake; try again");

@@ -132,10 +132,10 @@ remove_stale(const struct sockfile *file, const struct sockaddr_un *address, con
 	close(probe);
 	if (alive)
 	{
-		log_error("somebody listens on socket \"%s\"; stop that process first", path);
+		log_error("another process listens on socket \"%s\"; stop it first", path);
 		return -EADDRINUSE;
 	}
-	log_info("replacing socket \"%s\", which nobody listens on", path);
+	log_info("replacing socket \"%s\", which no process listens on", path);
 	return unlinkat(file->dirfd, file->name, 0) < 0 ? -errno : 0;
 }
 

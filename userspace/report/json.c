@@ -1,0 +1,78 @@
+/*
+ * json.c
+ *		Adds members to JSON objects, in the forms that all reports have.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "report/json.h"
+
+/* A new object that is a member of another one. */
+struct json_object *
+json__object(struct json_object *parent, const char *name)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_object_add(parent, name, object);
+	return object;
+}
+
+/* A new array that is a member of an object. */
+struct json_object *
+json__array(struct json_object *parent, const char *name)
+{
+	struct json_object *array = json_object_new_array();
+
+	json_object_object_add(parent, name, array);
+	return array;
+}
+
+/* A new object at the end of an array. */
+struct json_object *
+json__element(struct json_object *array)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_object_array_add(array, object);
+	return object;
+}
+
+void
+json__count(struct json_object *object, const char *name, uint64_t value)
+{
+	json_object_object_add(object, name, json_object_new_uint64(value));
+}
+
+/* A text; NULL is null. */
+void
+json__text(struct json_object *object, const char *name, const char *value)
+{
+	json_object_object_add(object, name, value == NULL ? NULL : json_object_new_string(value));
+}
+
+void
+json__flag(struct json_object *object, const char *name, bool value)
+{
+	json_object_object_add(object, name, json_object_new_boolean(value));
+}
+
+/* A time in seconds, with the digits that it has and no more. */
+void
+json__seconds(struct json_object *object, const char *name, uint64_t time, uint64_t per_second)
+{
+	char		text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64 ".%0*" PRIu64, time / per_second,
+			 per_second == JSON_NANOSECONDS ? 9 : 6, time % per_second);
+	json_object_object_add(object, name,
+						   json_object_new_double_s((double) time / (double) per_second, text));
+}
+
+void
+json__lsn(struct json_object *object, const char *name, uint64_t lsn)
+{
+	char		text[32];
+
+	snprintf(text, sizeof(text), "%X/%08X", (unsigned) (lsn >> 32), (unsigned) lsn);
+	json__text(object, name, text);
+}
