@@ -1,7 +1,7 @@
 /*
  * readahead.c
  *		The read cache of a drive: what it read, and what it reads ahead while
- *		nobody else wants the arm.
+ *		no request needs the arm.
  *
  * Without it a sequential reader loses a revolution between two requests,
  * because the next one comes just after its first sector has gone by.

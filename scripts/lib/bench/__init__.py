@@ -15,7 +15,6 @@ Rooms, each knowing only those above it:
     compare   do two clusters hold the same data?
     loop      a file system on a device that nobody else uses
     syscalls  what a server's processes read and wrote, as system calls (strace)
-    waits     what made redo's reads wait (scripts/bt/redo-waits.bt)
     evidence  one recovery with all that the kernel and the server report of its reads
     validate  does `redoahead trace` agree with that?
     scenario  what a scenario declares: parts, measures, comparisons

@@ -72,6 +72,9 @@ def arguments(words):
     parser.add_argument('--plots', action='store_true', help='draw plots into --output, too')
     parser.add_argument('--resume', action='store_true',
                         help='go on with an interrupted run that wrote to the same --output')
+    parser.add_argument('--before', metavar='CHECKOUT',
+                        help='another checkout of redoahead, with its program and the patched '
+                        'server built: its recoveries (configuration before) take turns, too')
     parser.add_argument('--images-only', action='store_true',
                         help='make the crashed clusters that are missing; measure nothing')
     found = [scenarios.find(name) for name in words if name in scenarios.names()]
@@ -83,6 +86,10 @@ def arguments(words):
     for each in found:
         if options.device in device.ARRAYS and not each.arrays:
             parser.error(f'{each.name} is not for arrays; --device can name a directory')
+        if 'before' in (options.config or ()) and not options.before:
+            parser.error('the configuration before needs --before')
+        if options.before and not each.has_before():
+            parser.error(f'{each.name} has no recoveries to compare with those of --before')
         if options.size not in ('small', 'full') and not each.numbers:
             parser.error(f'{each.name} has only the sizes small and full')
     return options

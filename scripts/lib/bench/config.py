@@ -8,7 +8,7 @@ class Config:
     """One way to recover a cluster."""
     name: str
     about: str                  # a few words for tables
-    build: str                  # stock or patched, or pg13-compactify
+    build: str                  # stock, patched, before (of --before), or pg13-compactify
     settings: dict = field(default_factory=dict)
     daemon: bool = False        # is a redoahead daemon running?
     warm: bool = False          # are all files in the page cache before?
@@ -30,6 +30,7 @@ CONFIGS = {config.name: config for config in (
            {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '1000',
             'wal_decode_buffer_size': '16MB'}),
     Config('redoahead', 'redoahead', 'patched', EXTENSION, daemon=True),
+    Config('before', 'redoahead of --before', 'before', EXTENSION, daemon=True),
     Config('traced', 'redoahead, and redoahead trace', 'patched', EXTENSION, daemon=True,
            traced='trace'),
     Config('pages', 'redoahead, and page cache events', 'patched', EXTENSION, daemon=True,

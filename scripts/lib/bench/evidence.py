@@ -1,11 +1,11 @@
 """One recovery, with all that others than our own probes report of its reads.
 
     strace            each read, write and fadvise of each process of the server
-    page cache        the kernel's events, in a trace of their own (pagecache)
+    page cache        the kernel's events, in a trace of their own (pagecache); with them, whether
+                      a read slept, and for what
     mincore           the files' pages in the page cache, before and after
     /proc/PID/io      what the startup process and the daemon read, and made devices read
     /sys/block/*/stat what was requested of the device
-    redo-waits.bt     whether a read slept, and for what (waits)
     the server        pg_stat_io and pg_stat_slru
     the daemon        its list of blocks
 
@@ -18,7 +18,7 @@ import signal
 import subprocess
 import time
 
-from . import host, pagecache, postgres, recovery, syscalls, waits
+from . import host, pagecache, postgres, recovery, syscalls
 
 PAGE = os.sysconf('SC_PAGE_SIZE')
 GROUP = 2026                    # a group id that nobody has
@@ -149,6 +149,7 @@ def collect(image, case, builds, program, place, directory, beside):
     strace = os.path.join(place, 'strace')
     blocks = os.path.join(place, 'daemon.blocks')
     events = os.path.join(place, 'pages.trace')
+    waits = os.path.join(place, 'waits.trace')
     os.makedirs(strace)
     postgres.copy_cluster(image.directory, directory)
     chosen = second_largest(directory)
@@ -159,18 +160,18 @@ def collect(image, case, builds, program, place, directory, beside):
     host.fetch(builds[config.build].program('postgres'))
     wrapper = syscalls.Strace(strace, [GROUP] if case.left_out else [])
     settings = {**recovery.RECOVERING, **image.workload.settings, **config.settings}
-    slept = waits.Waits(place)
     found = {'chosen': stem(os.path.relpath(chosen[0], directory)),
              'cached_before': cached_data_pages(directory)}
 
     def run(daemon):
         inodes = pagecache.data_inodes(directory)
-        with Accounts() as accounts, pagecache.Trace(directory, events) as trace:
+        with Accounts() as accounts, pagecache.Trace(directory, events) as trace, \
+                pagecache.Trace(directory, waits, True) as wait_trace:
             if daemon:
                 # It has read programs and libraries, too.
                 before = host.process_device_bytes(daemon.pid)
                 accounts.pids.append(daemon.pid)
-            with slept.beside(), beside(directory), Evictor(chosen if case.evicted else []):
+            with beside(directory), Evictor(chosen if case.evicted else []):
                 device = host.device_reads(directory)
                 with StracedServer(builds[config.build], directory, settings, place,
                                    os.path.join(place, 'server.log'), wrapper) as server:
@@ -186,12 +187,12 @@ def collect(image, case, builds, program, place, directory, beside):
         found['startup_pid'], found['startup_device_bytes'] = startup, accounts.last.get(startup)
         if daemon:
             found['daemon_device_bytes'] = accounts.last[daemon.pid] - before
-        found['events_lost'] = trace.lost
+        found['events_lost'] = trace.lost + wait_trace.lost
         found['pages'] = judge(events, daemon, startup, inodes)
+        found['read_calls'] = judge(waits, daemon, startup, inodes)['calls']
         found['chosen_pages'] = judge(events, daemon, startup,
                                       {os.stat(path).st_ino for path in chosen})
         found['calls'] = syscalls.read_all(strace, directory)
-        found['waits'] = slept.of(sum(found['calls'][startup].calls.values()))
 
     if not config.daemon:
         run(None)

@@ -47,7 +47,7 @@ ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 @contextlib.contextmanager
 def deferred():
-    """A signal that wants to end us is heeded at the end of the `with` block.
+    """A signal that would end us is handled at the end of the `with` block.
 
     Its handler runs in the main thread, whichever thread the kernel chose, so that
     other threads need nothing of the kind.

@@ -12,6 +12,12 @@ it is one of these:
 and of each page that the startup process had to add itself, because it was not
 there, it is known whether the daemon had read it before and it was evicted.
 
+Of the read calls of the startup process, it is also known what made them wait:
+
+    missed      it added a page of its own
+    late        it added none, and slept until another process's read was complete
+    timely      neither
+
 The trace has a buffer of its own (an instance), so that other tracing is not
 disturbed; it goes when the `with` block ends.  Tracing costs CPU time: what is
 timed should not be traced.
@@ -29,13 +35,17 @@ BUFFER_KB = 32 * 1024           # for each CPU
 PAGE = os.sysconf('SC_PAGE_SIZE')
 ADD, DELETE, READ = ('mm_filemap_add_to_page_cache', 'mm_filemap_delete_from_page_cache',
                      'mm_filemap_get_pages')
-EVENTS = (ADD, DELETE, READ)
-EVENT_DIRECTORY = 'events/filemap'
+EVENTS = tuple(f'filemap/{name}' for name in (ADD, DELETE, READ))
+WAIT_EVENTS = {'sched/sched_switch': 'prev_comm == "postgres" && prev_state & 2',
+               **{f'syscalls/sys_enter_{call}': 'comm == "postgres"'
+                  for call in ('pread64', 'preadv', 'preadv2')}}
 
 # `cat-123 [001] d..2. 12.345: NAME: dev 254:0 ino 1a pfn=0x1 ofs=4096 order=0`,
 # and for READ `dev=254:0 ino=1a ofs=4096-12287`.
 LINE = re.compile(r'\s*(.+)-(\d+)\s+\[\d+\] .*? (mm_filemap_\w+): dev.\d+:\d+ ino.([0-9a-f]+) '
                   r'(?:pfn=\w+ )?ofs=(\d+)(?:-(\d+))?(?: order=(\d+))?')
+WAIT_LINE = re.compile(r'\s*.+-(\d+)\s+\[\d+\] .*? (?:(sched_switch): |sys_pread)')
+CLASSES = ('timely', 'late', 'missed')
 
 
 def mounted():
@@ -69,14 +79,14 @@ def tracefs():
         os.rmdir(point)
 
 
-def missing():
+def missing(events=EVENTS):
     """Why this machine cannot report that, in words; None if it can."""
     if os.geteuid() != 0:
         return 'must be root to trace'
     try:
         with tracefs() as point:
-            for name in EVENTS:
-                if not os.path.exists(f'{point}/{EVENT_DIRECTORY}/{name}/enable'):
+            for name in events:
+                if not os.path.exists(f'{point}/events/{name}/enable'):
                     return f'this kernel has no event {name} (6.11 and later have)'
     except host.HostError as error:
         return str(error)
@@ -89,12 +99,19 @@ def write(path, text):
 
 
 class Trace:
-    """Page cache events of one file system, written to a file while the `with` block lasts."""
+    """Page cache events of one file system, written to a file while the `with` block lasts.
 
-    def __init__(self, directory, output):
+    With "waits", also the wait events, and all only of what this thread starts.
+    """
+
+    def __init__(self, directory, output, waits=False):
         number = os.stat(directory).st_dev
         # the kernel's own number: 12 bits and 20
-        self.device = os.major(number) << 20 | os.minor(number)
+        device = os.major(number) << 20 | os.minor(number)
+        self.events = {name: f's_dev == {device}' for name in EVENTS}     # and their filters
+        self.waits = waits
+        if waits:
+            self.events.update(WAIT_EVENTS)
         self.output = output    # path of the file
         self.lost = None        # events that did not fit into the buffer
         self.stack = contextlib.ExitStack()
@@ -103,26 +120,29 @@ class Trace:
     def __enter__(self):
         with self.stack:
             point = self.stack.enter_context(tracefs())
-            instance = f'{point}/instances/redoahead-{os.getpid()}'
+            instance = f'{point}/instances/redoahead-{os.getpid()}-{len(self.events)}'
             os.mkdir(instance)
             self.stack.callback(os.rmdir, instance)
             write(f'{instance}/buffer_size_kb', str(BUFFER_KB))
             write(f'{instance}/trace_clock', 'mono')
+            if self.waits:
+                write(f'{instance}/options/event-fork', '1')
+                write(f'{instance}/set_event_pid', str(os.getpid()))
             self.instance = instance
             with open(self.output, 'wb') as file:
                 self.reader = subprocess.Popen(['cat', f'{instance}/trace_pipe'], stdout=file,
                                                start_new_session=True)
             self.stack.callback(self.end_reader)
-            for name in EVENTS:
-                write(f'{instance}/{EVENT_DIRECTORY}/{name}/filter', f's_dev == {self.device}')
-                write(f'{instance}/{EVENT_DIRECTORY}/{name}/enable', '1')
+            for name, condition in self.events.items():
+                write(f'{instance}/events/{name}/filter', condition)
+                write(f'{instance}/events/{name}/enable', '1')
             self.stack = self.stack.pop_all()
         return self
 
     def __exit__(self, *exception):
         with self.stack:
-            for name in EVENTS:
-                write(f'{self.instance}/{EVENT_DIRECTORY}/{name}/enable', '0')
+            for name in self.events:
+                write(f'{self.instance}/events/{name}/enable', '0')
             self.drain()
             self.lost = self.overruns()
 
@@ -164,6 +184,14 @@ class Pages:
         self.counts = dict.fromkeys(
             ('added', 'used', 'evicted', 'missed', 'missed_after_eviction'), 0)
         self.at_last_read = None        # the counts then, and those not used by then
+        self.calls = dict.fromkeys(CLASSES, 0)
+        self.slept = False      # did the startup process sleep since its call began?
+        self.worst = -1         # of CLASSES, of the pages that the call has read; -1: none
+
+    def begin_call(self):
+        if self.worst >= 0:
+            self.calls[CLASSES[self.worst]] += 1
+        self.slept, self.worst = False, -1
 
     def add(self, page, by_daemon, by_startup):
         if by_daemon:
@@ -187,6 +215,7 @@ class Pages:
         What it added right before was not there.  What it added to write it is
         never read at once.
         """
+        self.worst = max(self.worst, 2 if self.fresh.intersection(pages) else int(self.slept))
         for page in pages:
             if page in self.ahead:
                 self.ahead.remove(page)
@@ -209,7 +238,15 @@ def judge(lines, daemon, startup, inodes):
     worker = f'iou-wrk-{daemon}'
     for line in lines:
         match = LINE.match(line)
-        if not match or int(match[4], 16) not in inodes:
+        if not match:
+            match = WAIT_LINE.match(line)
+            if match and int(match[1]) == startup:
+                if match[2]:
+                    pages.slept = True
+                else:
+                    pages.begin_call()
+            continue
+        if int(match[4], 16) not in inodes:
             continue
         name, pid, inode, first = match[3], int(match[2]), match[4], int(match[5]) // PAGE
         if name == READ:
@@ -224,4 +261,5 @@ def judge(lines, daemon, startup, inodes):
     result = pages.at_last_read
     if result is None:
         raise host.HostError('the trace has no read of the startup process')
-    return {**result, 'evicted_share': round(result['evicted'] / max(1, result['added']), 5)}
+    pages.begin_call()
+    return {**result, 'calls': pages.calls, 'evicted_share': round(result['evicted'] / max(1, result['added']), 5)}

@@ -81,18 +81,20 @@ class Build:
     name: str                   # stock, patched, or another of scripts/build-postgresql
     prefix: str                 # where it is installed
     version: str                # as the server reports it, such as 18.6
+    daemon: str = None          # path of the redoahead program that goes with it
 
     def program(self, name):
         return os.path.join(self.prefix, 'bin', name)
 
 
-def find_build(name):
-    """A build of scripts/build-postgresql; STOCK=, PATCHED= and so on name others."""
+def find_build(name, checkout=ROOT):
+    """A build of a checkout's scripts/build-postgresql; STOCK=, PATCHED= and so on name others."""
     variable = name.upper().replace('-', '_')
-    given = os.environ.get(variable)
-    prefix = os.path.realpath(given or os.path.join(ROOT, 'build/pg/18', name))
+    given = os.environ.get(variable) if checkout == ROOT else None
+    prefix = os.path.realpath(given or os.path.join(checkout, 'build/pg/18', name))
     remedy = (f'{variable}={given} names no installation of PostgreSQL' if given else
-              f'run scripts/build-postgresql {name}, or name an installation with {variable}=')
+              f'run scripts/build-postgresql {name} in {checkout}' +
+              (f', or name an installation with {variable}=' if checkout == ROOT else ''))
     try:
         text = subprocess.run([os.path.join(prefix, 'bin/postgres'), '--version'], check=True,
                               stdout=subprocess.PIPE, text=True, **as_owner()).stdout
@@ -138,7 +140,7 @@ def include_directory(build):
 class Process:
     """A child with its output in a log file."""
 
-    started = []                # all of them, for whoever must end what is left
+    started = []                # all of them, so that run_main can end what is left
 
     def __init__(self, arguments, log, as_user=as_owner, limit=None):
         self.log = log          # path of its log file

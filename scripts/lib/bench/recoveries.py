@@ -35,7 +35,7 @@ OF_DAEMON = (
     Measure('emitted_per_block', 'emitted/block', '{:.2f}'),
     Measure('daemon_peak_rss_bytes', 'daemon RSS MB', '{:.1f}', 1e-6),
 )
-COMPARED = tuple((name, 'redoahead') for name in ('off', 'default', 'best'))
+COMPARED = tuple((name, 'redoahead') for name in ('off', 'default', 'best', 'before'))
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ def recover(bench, case, name, stage, place):
     chosen = dataclasses.replace(chosen, settings={**chosen.settings, **case.settings})
     timeline = os.path.join(place, 'timeline') if bench.traces and chosen.daemon else None
     tracing = {'trace': TraceBeside, 'pages': PagesBeside}.get(chosen.traced, Beside)(
-        bench.program, place, stage)
+        bench.builds[chosen.build].daemon, place, stage)
     with script.maybe(case.memory_limit, cgroup.MemoryLimit) as limit, tracing, \
             trace.Watch(os.path.dirname(stage.directory), stage.image,
                         bench.show(stage.image), stage.model) as watch:
-        run = recovery.recover(stage.image, chosen, bench.builds, bench.program, place, watch.note,
+        run = recovery.recover(stage.image, chosen, bench.builds, place, watch.note,
                                conditions=recovery.Conditions(stage.directory, tracing.copy,
                                                               limit, timeline))
     run.update(watch.figures(run), **tracing.figures())

@@ -219,7 +219,7 @@ def costs_of(run):
                                        max(1, run['blocks_read']), 4)}
 
 
-def recover(image, config, builds, program, place, progress=lambda seconds, lsn: None,
+def recover(image, config, builds, place, progress=lambda seconds, lsn: None,
             pristine=False, conditions=Conditions()):
     """Recover a fresh copy of an image; returns what was measured.
 
@@ -232,15 +232,14 @@ def recover(image, config, builds, program, place, progress=lambda seconds, lsn:
     """
     for attempt in range(ATTEMPTS):
         try:
-            run = recover_once(image, config, builds, program, place, progress, pristine,
-                               conditions)
+            run = recover_once(image, config, builds, place, progress, pristine, conditions)
             return {**run, 'suspended_attempts': attempt}
         except Suspended:
             if attempt == ATTEMPTS - 1:
                 raise
 
 
-def recover_once(image, config, builds, program, place, progress, pristine, conditions):
+def recover_once(image, config, builds, place, progress, pristine, conditions):
     directory = conditions.directory or os.path.join(place, 'data')
     conditions.copy(image.directory, directory)
     cache = (host.warm if config.warm else host.chill)(directory)
@@ -252,7 +251,7 @@ def recover_once(image, config, builds, program, place, progress, pristine, cond
                           pristine, conditions.limit)
     if not config.daemon:
         return run(None)
-    with Daemon(program, directory, os.path.join(place, 'stats.json'),
+    with Daemon(builds[config.build].daemon, directory, os.path.join(place, 'stats.json'),
                 os.path.join(place, 'daemon.log'), conditions) as daemon:
         return run(daemon)
 

@@ -68,22 +68,25 @@ def write(path, text):
     os.replace(path + '.tmp', path)
 
 
-def facts(directory, builds, program=None):
+def facts(directory, builds):
     """What every result begins with, of work in a directory with these programs."""
     return {
         **host.describe(directory, postgres.ROOT),
         'date': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
         'postgresql': {name: build.version for name, build in builds.items()},
-        'programs': checksums(builds, program),
+        'programs': checksums(builds),
     }
 
 
-def checksums(builds, program=None):
+def checksums(builds):
     """Checksums of the programs; the extension is among them where there is a daemon."""
     paths = {name: build.program('postgres') for name, build in builds.items()}
-    if program:
-        libraries = postgres.run([builds['patched'].program('pg_config'), '--pkglibdir']).strip()
-        paths.update(redoahead=program, extension=os.path.join(libraries, 'redoahead.so'))
+    for name, build in builds.items():
+        if build.daemon:
+            libraries = postgres.run([build.program('pg_config'), '--pkglibdir']).strip()
+            prefix = '' if name == 'patched' else f'{name}/'
+            paths[f'{prefix}redoahead'] = build.daemon
+            paths[f'{prefix}extension'] = os.path.join(libraries, 'redoahead.so')
     found = {}
     for name, path in paths.items():
         with open(path, 'rb') as file:

@@ -73,7 +73,10 @@ class Bench:
         self.kept = script.work_root()          # where images are
         self.root = self.working_root()         # where copies are
         self.builds = {name: postgres.find_build(name) for name in scenario.builds}
-        self.program = script.find_daemon() if scenario.daemon else None
+        if scenario.daemon:
+            self.builds['patched'] = script.find_patched()
+        if options.before:
+            self.builds['before'] = script.find_patched(os.path.abspath(options.before))
         self.device = device.find(options.device, self.root)
         self.images = {}        # of each part that needs one
         self.traces = None      # directory for what plots need, or None
@@ -81,7 +84,7 @@ class Bench:
         self.left = lambda part, seconds: ''
         self.results = results.Results({
             'scenario': scenario.name, 'device_name': options.device, 'size': options.size,
-            **results.facts(self.root, self.builds, self.program), **self.device.describe(),
+            **results.facts(self.root, self.builds), **self.device.describe(),
             'rounds': options.rounds, 'cases': {}}, results_path)
 
     def working_root(self):
@@ -124,6 +127,8 @@ def chosen(bench, parts):
         if options.config:
             configs = (tuple(options.config) if part.unknown else
                        tuple(name for name in options.config if name in configs))
+        if not options.before:
+            configs = tuple(name for name in configs if name != 'before')
         reason = part.missing and part.missing()
         if reason and options.case:
             raise host.HostError(f'{part.name}: {reason}')

@@ -58,6 +58,10 @@ class Scenario:
     space: int = 1 << 30        # free bytes that it needs in its directory at full size
     options: tuple = ()         # more options of the command: (flag, arguments of argparse)
 
+    def has_before(self):
+        """Can it measure the recoveries of another checkout, too?"""
+        return any('before' in part.configs for part in self.parts('small'))
+
 
 def scale_of(size):
     """The factor of a size, which is `small`, `full` or a number; None for small."""

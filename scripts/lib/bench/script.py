@@ -2,6 +2,7 @@
 and how they report errors and progress."""
 import argparse
 import contextlib
+import dataclasses
 import fcntl
 import os
 import signal
@@ -10,8 +11,6 @@ import sys
 import time
 
 from . import host, postgres, recovery
-
-DAEMON = os.path.join(postgres.ROOT, 'build/redoahead')
 
 
 def work_root():
@@ -84,16 +83,23 @@ def names_of(known):
     return parse
 
 
-def find_daemon():
-    """The program, which must not be older than its sources."""
-    if not os.access(DAEMON, os.X_OK):
-        raise postgres.PostgresError(f'{DAEMON} is missing; run make')
+def find_daemon(checkout=postgres.ROOT):
+    """The program of a checkout, which must not be older than its sources."""
+    program = os.path.join(checkout, 'build/redoahead')
+    if not os.access(program, os.X_OK):
+        raise postgres.PostgresError(f'{program} is missing; run make in {checkout}')
     # Options of a make that runs this script are not meant for this one.
-    if subprocess.run(['env', '-u', 'MAKEFLAGS', 'make', '-q', '-C', postgres.ROOT,
+    if subprocess.run(['env', '-u', 'MAKEFLAGS', 'make', '-q', '-C', checkout,
                        'build/redoahead'], check=False, stdout=subprocess.DEVNULL,
                       **postgres.as_self()).returncode == 1:
-        raise postgres.PostgresError(f'{DAEMON} is older than its sources; run make')
-    return DAEMON
+        raise postgres.PostgresError(f'{program} is older than its sources; run make in {checkout}')
+    return program
+
+
+def find_patched(checkout=postgres.ROOT):
+    """The patched build of a checkout, with its program."""
+    return dataclasses.replace(postgres.find_build('patched', checkout),
+                               daemon=find_daemon(checkout))
 
 
 class Progress:

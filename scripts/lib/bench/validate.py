@@ -137,11 +137,8 @@ def measures(case, found, report):
         'page cache events', read)
     add('blocks timely or late', lambda r: r['blocks']['timely'] + r['blocks']['late'],
         read - pages['missed'] / PAGES, 'strace - page cache events', read)
-    if found['waits']:
-        for name, label in (('missed', 'blocks missed'), ('late', 'blocks late'),
-                            ('found', 'blocks timely')):
-            add(label, lambda r, name=name: r['blocks'][name.replace('found', 'timely')],
-                found['waits'][name], 'redo-waits.bt', read)
+    for name, count in found['read_calls'].items():
+        add(f'blocks {name}', lambda r, name=name: r['blocks'][name], count, 'sched_switch', read)
     if found['startup_device_bytes'] is not None:
         daemon_wal = (found.get('daemon') or {}).get('wal_blocks_read', 0) * recovery.BLOCK
         wal = max(0, found['wal_cached'] - daemon_wal)

@@ -1,11 +1,9 @@
 """PageRepairFragmentation and the functions that delete index tuples.
 
-Stock's functions, those of PostgreSQL before version 14 (pg13: written anew, as a yardstick),
-and the patched ones with each set of instructions that this CPU has take turns on the same
-pages: pages as redo had them (redo_pages.py), and made ones of many shapes.  "c" is plain C,
-which no server uses.  The part `instructions` counts the instructions of a call with valgrind,
-which no other work on the machine changes.  Pages are in the CPU's caches; no server runs
-while this measures.
+Stock's functions, and the patched ones with each set of instructions that this CPU has, take
+turns on the same pages: pages as redo had them (redo_pages.py), and made ones of many shapes.  The part
+`instructions` counts the instructions of a call with valgrind, which no other work on the
+machine changes.  Pages are in the CPU's caches; no server runs while this measures.
 """
 import contextlib
 import glob

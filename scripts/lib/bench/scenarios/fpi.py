@@ -12,6 +12,7 @@ PostgreSQL does not do.  No server runs while this measures.
 import contextlib
 import os
 import statistics
+import subprocess
 
 from .. import fpi_pages, host, postgres, report
 from ..scenario import Measure, Part, Scenario, scale_of
@@ -61,9 +62,10 @@ def opened(bench, part):
         name: postgres.run(['pkg-config', '--modversion', name]).strip() for name in LIBRARIES}
 
     def run(methods, number):
-        runs = parse(postgres.run([program, str(bench.options.rounds),
-                                   ' '.join(methods) or 'all',
-                                   os.path.join(directory, part.name)]))
+        # As this user: that of the servers may not be able to enter the clone.
+        runs = parse(subprocess.run([program, str(bench.options.rounds), ' '.join(methods) or 'all',
+                                     os.path.join(directory, part.name)],
+                                    check=True, text=True, stdout=subprocess.PIPE).stdout)
         missing = set(methods) - {each['config'] for each in runs}
         if missing:
             raise postgres.PostgresError(f'there is no method {", ".join(sorted(missing))}; '

@@ -23,7 +23,7 @@ def parts(size):
         workload.prepare_pgbench, workload.load_simple_update)
     return (recoveries.part(
         'memory', f'{load.about}; shared_buffers 32 MB, {limit >> 20} MB of memory for server '
-        'and daemon', load, recoveries.named(*STOCK_COLD, 'redoahead', 'pages'),
+        'and daemon', load, recoveries.named(*STOCK_COLD, 'redoahead', 'before', 'pages'),
         {'shared_buffers': '32MB'}, limit),)
 
 

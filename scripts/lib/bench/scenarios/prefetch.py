@@ -5,10 +5,10 @@ from ..scenario import Scenario
 
 CONFIGS = {
     'pgbench-off': STOCK_COLD + ('redoahead', 'off-warm', 'default-warm', 'patched', 'unset',
-                                 'absent', 'killed', 'stopped', 'no-prefault'),
-    'pgbench-fpw': STOCK_COLD + ('redoahead',),
-    'insert-index': STOCK_COLD + ('redoahead',),
-    'cached': ('off', 'default', 'redoahead'),
+                                 'absent', 'killed', 'stopped', 'no-prefault', 'before'),
+    'pgbench-fpw': STOCK_COLD + ('redoahead', 'before'),
+    'insert-index': STOCK_COLD + ('redoahead', 'before'),
+    'cached': ('off', 'default', 'redoahead', 'before'),
 }
 
 

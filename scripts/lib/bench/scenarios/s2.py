@@ -15,7 +15,7 @@ from .. import dbt2, recoveries, workload
 from ..config import STOCK_COLD
 from ..scenario import Measure, Scenario, scale_of
 
-CONFIGS = recoveries.named(*STOCK_COLD, 'redoahead')
+CONFIGS = recoveries.named(*STOCK_COLD, 'redoahead', 'before')
 
 
 def scaled(size):

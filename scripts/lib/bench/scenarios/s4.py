@@ -17,6 +17,8 @@ CONFIGS = (
     config.Config('patched', 'patched', 'patched', config.STOCK_DEFAULT, warm=True),
     config.Config('redoahead', 'patched, extension, daemon', 'patched', config.EXTENSION,
                   daemon=True, warm=True),
+    config.Config('before', 'redoahead of --before', 'before', config.EXTENSION, daemon=True,
+                  warm=True),
 )
 SERVERS = {each.name: each.build for each in CONFIGS if not each.daemon}
 TAKES = 5                       # VACUUMs of each server in a round
@@ -53,7 +55,7 @@ SCENARIO = Scenario(
         Measure('vacuum_seconds', 'VACUUM s', '{:.3f}'),
         Measure('vacuum_cpu_seconds', 'its CPU s', '{:.3f}')),
     (('stock', 'patched'), ('stock', 'redoahead'), ('pg13', 'stock'), ('pg13', 'patched'),
-     ('pg13', 'redoahead')),
+     ('pg13', 'redoahead'), ('before', 'redoahead')),
     ('redo_seconds', 'startup_cpu_seconds', 'vacuum_seconds', 'vacuum_cpu_seconds'),
     tuple((case, f'{server} (2020)', {key: value}) for server, redo, vacuumed in (
         ('PostgreSQL 13', 148, 4.1), ('PostgreSQL 14', 60.8, 2.9))
