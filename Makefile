@@ -25,6 +25,8 @@ DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthr
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
 BPF_ARCH   = $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
 BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP
+# The functions of a unit test have a parameter that few need.
+UNIT_CFLAGS = $(DAEMON_CFLAGS) -Wno-unused-parameter
 FUSE_CFLAGS = $(eval FUSE_CFLAGS := $(shell pkg-config --cflags fuse3))$(FUSE_CFLAGS)
 FUSE_LIBS   = $(eval FUSE_LIBS := $(shell pkg-config --libs fuse3))$(FUSE_LIBS)
 FUZZ_CFLAGS   = -std=gnu11 -O1 -g $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP \
@@ -170,12 +172,12 @@ build/scripts/diskmodel/%.o: scripts/diskmodel/%.c Makefile
 build/tests/unit/diskmodel: tests/unit/test_diskmodel.c $(DISKMODEL_CORE) Makefile
 	$(call say,TEST,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(DAEMON_CFLAGS) -Iscripts -MF $@.d $(LDFLAGS) -o $@ $< $(DISKMODEL_CORE) -lcmocka -lm
+	$(Q)$(CC) $(UNIT_CFLAGS) -Iscripts -MF $@.d $(LDFLAGS) -o $@ $< $(DISKMODEL_CORE) -lcmocka -lm
 
 build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile
 	$(call say,TEST,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(DAEMON_CFLAGS) -Itests/unit -Ipg-patch/redoahead -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
+	$(Q)$(CC) $(UNIT_CFLAGS) -Itests/unit -Ipg-patch/redoahead -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
 
 build/tests/tools/%: tests/tools/%.c Makefile
 	$(call say,TOOL,$<)

@@ -287,3 +287,23 @@ sql_once() {				# DATA QUERY ANSWER
 	[ "$(sql "$1" -c "$2")" = "$3" ]
 	stop_server "$1"
 }
+
+# Few references arrive then, and records are decoded in bursts.  Lost otherwise:
+# the server reads the WAL itself, in small pieces, and waits for each.
+@test "WAL of full-page images is read ahead of decoding, too" {
+	local data=$CASE/images bytes read
+	make_cluster "$data" shared_buffers=512MB "${redoahead_settings[@]}"
+	start_server "$PATCHED" "$data"
+	sql "$data" -c "create table t as select i from generate_series(1, 1500000) i" -c "checkpoint" \
+		-c "create index on t (i)" -c "create index on t (i)" -c "create index on t (i)" -c "create index on t (i)"
+	bytes=$(sql "$data" -c "select pg_indexes_size('t')")
+	crash_server "$data"
+	start_daemon "$data"
+	evict "$data"
+	recover_with "$PATCHED" "$data"
+	stop_daemon "$data"
+	read=$(daemon_count "$data" wal_blocks_read)
+	echo "$bytes bytes of images in WAL, $read blocks of WAL read ahead" >&2
+	[ "$bytes" -gt 100000000 ]
+	[ $((read * 8192 * 2)) -gt "$bytes" ]
+}

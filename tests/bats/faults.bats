@@ -406,11 +406,21 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	same_as_stock
 }
 
-@test "recovery_prefetch = off gives the daemon nothing to do" {
-	settings "$DATA" recovery_prefetch=off
+# Lost otherwise: a server that is told not to prefetch would do it all the same.
+turned_off_by() {			# SETTING
+	settings "$DATA" "$1"
 	start_daemon "$DATA"
 	recover
 	stop_daemon "$DATA"
+	log_is "$DATA"
 	[ "$(daemon_count "$DATA" refs_taken)" -eq 0 ]
 	same_as_stock
+}
+
+@test "recovery_prefetch = off turns redoahead off" {
+	turned_off_by recovery_prefetch=off
+}
+
+@test "direct I/O turns redoahead off" {
+	turned_off_by debug_io_direct=data
 }

@@ -79,7 +79,7 @@ load lib/daemon
 	rm "$socket.lock"
 	run "$redoahead" serve -D "$pgdata"
 	[ "$status" -eq 1 ]
-	[[ $output == *"somebody listens"* ]]
+	[[ $output == *"another process listens"* ]]
 }
 
 @test "a file in the socket's place is not touched" {

@@ -28,9 +28,9 @@ need_evidence() {
 	local missing
 	missing=$(python "$REDOAHEAD_BENCH_DIR" <<-'EOF'
 		import sys
-		from bench import loop, pagecache, syscalls, waits
-		print(pagecache.missing() or loop.missing(sys.argv[1]) or syscalls.missing() or
-		      waits.missing() or '')
+		from bench import loop, pagecache, syscalls
+		print(pagecache.missing((*pagecache.EVENTS, *pagecache.WAIT_EVENTS)) or
+		      loop.missing(sys.argv[1]) or syscalls.missing() or '')
 	EOF
 	)
 	[ -z "$missing" ] || skip "$missing"

@@ -110,7 +110,7 @@ def members(path, source):
     with open(path) as file:
         yield from walk(json.load(file))
     with open(source) as file:
-        yield from re.findall(r'add\w*\(\w+, "([a-z_]+)"', file.read())
+        yield from re.findall(r'(?:add|json)\w*\(\w+, "([a-z_]+)"', file.read())
 
 
 def pieces(message):
@@ -156,7 +156,7 @@ def broken(paths):
                 yield f'{path}: ({link})'
         names = re.findall(r'`((?:bpf|pg-patch|scripts|tests|userspace)/[\w./-]*[\w/])', content)
         names += re.findall(r'`([\w./-]+\.(?:bt|c|h|py|sql|patch))`(?! in the patched)', content)
-        bases = ('', place, 'pg-patch/redoahead', 'scripts/bt')
+        bases = ('', place, 'pg-patch/redoahead')
         for name in names:
             if 'NAME' not in name and \
                     not any(os.path.exists(os.path.join(TOP, base, name)) for base in bases):
