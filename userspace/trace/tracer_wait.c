@@ -146,7 +146,7 @@ tracer__wait_for_recovery(struct tracer *tracer)
 {
 	bool		recovers = false;	/* would a startup process recover? */
 	bool		is_new = false; /* did the server start while this waited? */
-	pid_t		server = 0;
+	pid_t		server = 0;			/* the postmaster that was seen last */
 
 	while (!tracer->stop)
 	{
@@ -155,12 +155,12 @@ tracer__wait_for_recovery(struct tracer *tracer)
 		if (postmaster == 0)
 		{
 			is_new = true;
-			server = 0;
 			check_state(tracer, &recovers);
 			tracer__wait_ms(tracer, START_CHECK_MS);
 			continue;
 		}
-		if (postmaster != server)
+		/* While a server replaces postmaster.pid, there is none; its children are followed on. */
+		if (postmaster != server || (is_new && tracer->awaited_us == 0))
 		{
 			/* Of a new server, the state before it started counts. */
 			if (!is_new)
