@@ -25,8 +25,14 @@
 #define CPU_PREFETCH_ENTRY		40	/* the recent-block cache's entry, for the buffer */
 #define CPU_PREFETCH_PAGE		24	/* the buffer's descriptor and the page's header */
 #define CPU_PREFETCH_POINTERS	12	/* the page's line pointers */
-
 #define CPU_PREFETCH_TUPLES		6	/* tuples that redo adds, changes or moves */
+
+/*
+ * The first two steps are taken for so many references at once, a power of two.  A
+ * prefetch that misses the TLB holds up what follows until the page tables have
+ * been walked, but several walk them at the same time.
+ */
+#define CPU_PREFETCH_GROUP		8
 
 /*
  * Most cache lines to prefetch: of line pointers, on a page full of short rows, and
@@ -60,6 +66,38 @@ cpu_prefetch__part(const char *page, int from, int to)
 		__builtin_prefetch(page + from, 1);
 }
 
+/* Prefetch the recent-block cache's entries of a group of references. */
+static pg_attribute_always_inline void
+cpu_prefetch__entries(const Prefetcher *p, uint32 position)
+{
+	for (uint32 end = position + CPU_PREFETCH_GROUP; position != end; position++)
+	{
+		const PendingRef *ref = lookahead__ref(&p->lookahead, position);
+
+		if (ref->buffer == InvalidBuffer)
+			__builtin_prefetch(&p->recent.blocks[ref->recent]);
+	}
+}
+
+/* Prefetch their buffers' descriptors and the first lines of the pages. */
+static pg_attribute_always_inline void
+cpu_prefetch__pages(const Prefetcher *p, uint32 position)
+{
+	for (uint32 end = position + CPU_PREFETCH_GROUP; position != end; position++)
+	{
+		Buffer		buffer = cpu_prefetch__buffer(p, position);
+		const char *page;
+
+		if (buffer == InvalidBuffer)
+			continue;
+		page = BufferGetBlock(buffer);
+		__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
+		__builtin_prefetch(page, 1);
+		/* With pages of 4 kB this is another entry of the page table. */
+		__builtin_prefetch(page + BLCKSZ / 2, 1);
+	}
+}
+
 /* Prefetch tuples of a page whose line pointers are in the cache. */
 static pg_attribute_always_inline void
 cpu_prefetch__tuples(const PendingRef *ref, const char *page)
@@ -86,22 +124,13 @@ cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 {
 	const Lookahead *l = &p->lookahead;
 	uint32		length = l->head - position;
-	const PendingRef *ref;
 	Buffer		buffer;
 
-	if (length > CPU_PREFETCH_ENTRY &&
-		(ref = lookahead__ref(l, position + CPU_PREFETCH_ENTRY))->buffer == InvalidBuffer)
-		__builtin_prefetch(&p->recent.blocks[ref->recent]);
-
-	if (length > CPU_PREFETCH_PAGE &&
-		(buffer = cpu_prefetch__buffer(p, position + CPU_PREFETCH_PAGE)) != InvalidBuffer)
+	if (position % CPU_PREFETCH_GROUP == 0 &&
+		length >= CPU_PREFETCH_ENTRY + CPU_PREFETCH_GROUP)
 	{
-		const char *page = BufferGetBlock(buffer);
-
-		__builtin_prefetch(GetBufferDescriptor(buffer - 1), 1);
-		__builtin_prefetch(page, 1);
-		/* With pages of 4 kB this is another entry of the page table. */
-		__builtin_prefetch(page + BLCKSZ / 2, 1);
+		cpu_prefetch__entries(p, position + CPU_PREFETCH_ENTRY);
+		cpu_prefetch__pages(p, position + CPU_PREFETCH_PAGE);
 	}
 
 	if (length > CPU_PREFETCH_POINTERS &&
