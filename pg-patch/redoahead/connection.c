@@ -32,8 +32,22 @@
 #include "connection.h"
 #include "settings.h"
 
-/* Time between two attempts to find a daemon, in ms. */
+/*
+ * Time between two attempts to find a daemon, in ms: at first, because a daemon
+ * that is started with the server may come a moment later, and afterwards.
+ */
+#define EAGER_INTERVAL_MS	20
 #define RETRY_INTERVAL_MS	1000
+
+/* How long "at first" is, in ms. */
+#define EAGER_MS			5000
+
+/*
+ * A daemon that is lost sooner than this is connected again later each time, in
+ * ms: the delay doubles from RETRY_INTERVAL_MS up to MAX_BACKOFF_MS.
+ */
+#define STABLE_MS			60000
+#define MAX_BACKOFF_MS		64000
 
 /* Time that a daemon has to answer the handshake, in ms. */
 #define HANDSHAKE_TIMEOUT_MS	2000
@@ -41,7 +55,7 @@
 /* Time for which references may lie in the ring without a heartbeat, in ms. */
 #define STALL_TIMEOUT_MS	1000
 
-static ConnectionEvent drop(Connection *c, const char *fmt,...) pg_attribute_printf(2, 3);
+static ConnectionEvent drop(Connection *c, uint64 now, const char *fmt,...) pg_attribute_printf(3, 4);
 
 /* Release everything that a connection holds. */
 static void
@@ -62,7 +76,7 @@ release(Connection *c)
  * what was logged last, and retry later.
  */
 static ConnectionEvent
-drop(Connection *c, const char *fmt,...)
+drop(Connection *c, uint64 now, const char *fmt,...)
 {
 	ConnectionState state = c->state;
 	char		why[sizeof(c->reported)];
@@ -75,9 +89,15 @@ drop(Connection *c, const char *fmt,...)
 	release(c);
 	c->state = CONNECTION_DISCONNECTED;
 	if (state == CONNECTION_CONNECTED || state == CONNECTION_STALLED)
+	{
+		if (now - c->connected_at >= STABLE_MS)
+			c->backoff = 0;
+		c->backoff = Min(Max(2 * c->backoff, RETRY_INTERVAL_MS), MAX_BACKOFF_MS);
+		c->deadline = now + c->backoff;
 		ereport(LOG,
 				(errmsg("redoahead: lost connection to daemon (PID %u): %s; using built-in prefetching",
 						c->daemon_pid, why)));
+	}
 	else if (strcmp(c->reported, why) != 0)
 		ereport(LOG,
 				(errmsg("redoahead: no daemon at \"%s\": %s; using built-in prefetching until one is available",
@@ -188,11 +208,13 @@ try_connect(Connection *c, uint64 now)
 	int			ring_fd;
 	bool		sent;
 
-	c->deadline = now + RETRY_INTERVAL_MS;
+	if (c->begun == 0)
+		c->begun = now;
+	c->deadline = now + (now - c->begun < EAGER_MS ? EAGER_INTERVAL_MS : RETRY_INTERVAL_MS);
 	if (strlcpy(addr.sun_path, redoahead_socket,
 				sizeof(addr.sun_path)) >= sizeof(addr.sun_path))
 	{
-		drop(c, "socket path is too long");
+		drop(c, now, "socket path is too long");
 		return;
 	}
 
@@ -201,26 +223,26 @@ try_connect(Connection *c, uint64 now)
 		connect(c->sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
 	{
 		/* No news if the log already has that there is no daemon, and why. */
-		drop(c, "%s", c->reported[0] != '\0' ? c->reported : strerror(errno));
+		drop(c, now, "%s", c->reported[0] != '\0' ? c->reported : strerror(errno));
 		return;
 	}
 	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
 		peer.uid != geteuid())
 	{
-		drop(c, "socket does not belong to the user that the server runs as");
+		drop(c, now, "socket does not belong to the user that the server runs as");
 		return;
 	}
 
 	ring_fd = create_ring(c);
 	if (ring_fd < 0)
 	{
-		drop(c, "could not create shared ring: %s", strerror(errno));
+		drop(c, now, "could not create shared ring: %s", strerror(errno));
 		return;
 	}
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sent = c->wake_fd >= 0 && send_handshake(c, ring_fd);
 	if (!sent)
-		drop(c, "could not send handshake: %s", strerror(errno));
+		drop(c, now, "could not send handshake: %s", strerror(errno));
 	else
 	{
 		c->state = CONNECTION_CONNECTING;
@@ -242,24 +264,25 @@ read_reply(Connection *c, uint64 now)
 	/* If it is not accepted, the next attempt is this much later. */
 	c->deadline = now + RETRY_INTERVAL_MS;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return drop(c, "no reply");
+		return drop(c, now, "no reply");
 	if (got == 0)
-		return drop(c, "connection closed by daemon");
+		return drop(c, now, "connection closed by daemon");
 	if (got < 0)
-		return drop(c, "%s", strerror(errno));
+		return drop(c, now, "%s", strerror(errno));
 	if (got != sizeof(reply) || reply.magic != REDOAHEAD_MAGIC)
-		return drop(c, "invalid reply");
+		return drop(c, now, "invalid reply");
 	if (reply.status != REDOAHEAD_ACCEPTED)
 	{
 		reply.reason[sizeof(reply.reason) - 1] = '\0';
-		return drop(c, "connection refused by daemon: %s", reply.reason);
+		return drop(c, now, "connection refused by daemon: %s", reply.reason);
 	}
 	if (reply.version != REDOAHEAD_ABI_VERSION)
-		return drop(c, "daemon has protocol version %u, server has %u; install the same release of both",
+		return drop(c, now, "daemon has protocol version %u, server has %u; install the same release of both",
 					reply.version, REDOAHEAD_ABI_VERSION);
 
 	c->state = CONNECTION_CONNECTED;
 	c->daemon_pid = reply.pid;
+	c->connected_at = now;
 	c->last_heartbeat = 0;
 	c->idle_since = 0;
 	c->reported[0] = '\0';
@@ -277,16 +300,15 @@ monitor(Connection *c, uint64 now)
 	ssize_t		got;
 
 	/* It never sends anything; zero bytes mean that it has gone. */
-	c->deadline = now + RETRY_INTERVAL_MS;
 	got = recv(c->sock, &byte, 1, MSG_DONTWAIT);
 	if (got == 0)
-		return drop(c, "connection closed by daemon");
+		return drop(c, now, "connection closed by daemon");
 	if (got > 0)
-		return drop(c, "unexpected message");
+		return drop(c, now, "unexpected message");
 	if (errno != EAGAIN && errno != EINTR)
-		return drop(c, "%s", strerror(errno));
+		return drop(c, now, "%s", strerror(errno));
 	if (!emit__refresh_tail(e))
-		return drop(c, "invalid ring tail");
+		return drop(c, now, "invalid ring tail");
 
 	heartbeat = __atomic_load_n(&e->ring->heartbeat, __ATOMIC_RELAXED);
 	if (heartbeat != c->last_heartbeat || e->tail == e->head)
@@ -337,6 +359,7 @@ reconnect(Connection *c)
 	connection__close(c);
 	c->reported[0] = '\0';
 	c->deadline = 0;
+	c->backoff = 0;
 	return was_connected ? CONNECTION_EVENT_LOST : CONNECTION_EVENT_NONE;
 }
 

@@ -38,6 +38,9 @@ typedef struct Connection
 	uint32		daemon_pid;		/* as in its reply */
 	uint32		settings_seen;	/* redoahead_connection_changes when last checked */
 	uint64		deadline;		/* of the reply, or of the next attempt, ms */
+	uint64		begun;			/* time of the first attempt, ms; or 0 */
+	uint64		connected_at;	/* time of the connection, ms */
+	uint64		backoff;		/* delay after the last loss, ms; or 0 */
 	uint64		last_heartbeat; /* value when last read */
 	uint64		idle_since;		/* since when references lie there untouched, ms; or 0 */
 	char		reported[256];	/* why there is no daemon, as last logged */

@@ -251,6 +251,25 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	recover_with_fake tail-when-full "$connected" "${lost}invalid ring tail$instead"
 }
 
+# Lost otherwise: a log with two lines for each second that recovery lasts.
+@test "a daemon that misbehaves again and again is connected later each time" {
+	local -a times
+	settings "$DATA" log_line_prefix='%n '
+	start_fake "$DATA" tail-beyond 0
+	begin_recovery
+	until [ "$(grep -c 'redoahead: lost connection' "$DATA.log")" -ge 3 ]; do
+		feed "$DATA"
+		sleep 0.1
+	done
+	finish_recovery
+	stop_fake
+	mapfile -t times < <(sed -n 's/^\([0-9.]*\) LOG:  redoahead: connected to daemon.*/\1/p' "$DATA.log")
+	printf '%s\n' "${times[@]}"
+	awk -v a="${times[0]}" -v b="${times[1]}" -v c="${times[2]}" \
+		'BEGIN { exit !(b - a >= 1 && c - b >= 2) }'
+	same_as_stock
+}
+
 @test "a tail that goes backwards is not believed" {
 	recover_with_fake tail-backwards "$connected" "${lost}invalid ring tail$instead"
 }
