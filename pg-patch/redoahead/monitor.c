@@ -52,11 +52,10 @@ static void
 stop_prefetching(Prefetcher *p)
 {
 	const Lookahead *l = &p->lookahead;
-	int			room = maintenance_io_concurrency;
 
 	XLogPrefetchReconfigure();
 
-	for (uint32 i = l->replaying; i != l->head && room > 0; i++)
+	for (uint32 i = l->replaying; i != l->head && submit__kernel_has_room(p); i++)
 	{
 		const PendingRef *ref = lookahead__ref(l, i);
 		const RecentBlock *recent = &p->recent.blocks[ref->recent];
@@ -64,10 +63,7 @@ stop_prefetching(Prefetcher *p)
 		/* The entry may be that of another block by now. */
 		if (ref->submitted && recent->lsn == ref->lsn &&
 			recent->key.fork_kind >> 8 == REDOAHEAD_KIND_RELATION)
-		{
-			(void) submit__to_kernel(p, &recent->key);
-			room--;
-		}
+			(void) submit__to_kernel(p, &recent->key, ref->lsn);
 	}
 	prefetcher__forget(p);
 }

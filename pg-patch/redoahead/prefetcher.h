@@ -56,6 +56,9 @@ typedef struct Prefetcher
 	bool		evicting;		/* no buffer was free once: blocks may be evicted */
 	bool		kernel_failed;	/* a read by the kernel raised an error: request no
 								 * more until a daemon is connected */
+	XLogRecPtr	kernel_lsns[1024];	/* records of the last blocks that the kernel was
+									 * requested to read, circular */
+	uint32		kernel_requests;	/* how many there were, wraps around */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 	uint32		records;		/* records that redo has come to, wraps around */
 	uint64		next_check;		/* when to check the connection again, ms */

@@ -160,6 +160,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	XLogPrefetchResult result;
 	RecentBlock *recent;
 	PendingRef	ref;
+	bool		submitted = false;
 	bool		found;
 
 	/* The first references after configure() come without record_decoded(). */
@@ -202,10 +203,13 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			p->counters.hit++;
 			result = XLOG_PREFETCH_HIT;
 		}
-		else if (submit__block(p, &key, record->lsn))
-			result = XLOG_PREFETCH_IO;
 		else
-			return submit__to_kernel(p, &key) ? XLOG_PREFETCH_IO : XLOG_PREFETCH_SKIP_NEW;
+		{
+			submitted = submit__block(p, &key, record->lsn);
+			result = submitted || submit__to_kernel(p, &key, record->lsn) ?
+				XLOG_PREFETCH_IO : XLOG_PREFETCH_SKIP_NEW;
+		}
+		/* Redo of this record brings it in, prefetched or not. */
 		recent->lsn = record->lsn;
 	}
 
@@ -215,7 +219,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			.recent = recent - p->recent.blocks,
 			.buffer = recent->buffer,
 			.block_id = block_id,
-			.submitted = result == XLOG_PREFETCH_IO,
+			.submitted = submitted,
 	};
 	cpu_prefetch__find_tuple(record, &ref);
 	lookahead__append(&p->lookahead, &ref);
@@ -312,6 +316,7 @@ prefetch_reset(void)
 
 	implied_slru__forget(&p->slru);
 	prefetcher__forget(p);
+	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
 }
 

@@ -13,19 +13,21 @@
 #include "submit.h"
 
 /*
- * Have the kernel read a block, as the built-in prefetching does.  An error, for
- * example because a file can't be opened, must not end recovery here: redo may
- * never need the block.  Log it, and do not try again until a daemon is connected.
+ * Have the kernel read a block for the record at lsn, as the built-in prefetching
+ * does: for at most maintenance_io_concurrency references between decoding and
+ * replay.  An error, for example because a file can't be opened, must not end
+ * recovery here: redo may never need the block.  Log it, and do not try again until
+ * a daemon is connected.
  */
 bool
-submit__to_kernel(Prefetcher *p, const BlockKey *key)
+submit__to_kernel(Prefetcher *p, const BlockKey *key, XLogRecPtr lsn)
 {
 	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
 	.relNumber = key->rel};
 	MemoryContext context = CurrentMemoryContext;
 	volatile bool initiated = false;
 
-	if (maintenance_io_concurrency == 0 || p->kernel_failed)
+	if (p->kernel_failed || !submit__kernel_has_room(p))
 		return false;
 	PG_TRY();
 	{
@@ -47,6 +49,8 @@ submit__to_kernel(Prefetcher *p, const BlockKey *key)
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
+	if (initiated)
+		p->kernel_lsns[p->kernel_requests++ % lengthof(p->kernel_lsns)] = lsn;
 	return initiated;
 }
 

@@ -236,6 +236,30 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	recover_with_fake dead "$connected" "$stalled"
 }
 
+# Recover with what the archive has, and print how many reads the server requested.
+prefetched_by() {			# SERVER DATA
+	feed_from_archive "$2"
+	evict "$2"
+	start_server --no-wait "$1" "$2"
+	feed_rest "$2"
+	sql "$2" -c 'SELECT prefetch FROM pg_stat_recovery_prefetch'
+	stop_server "$2"
+}
+
+# Lost otherwise: time for system calls, one for each reference that the daemon does not take.
+@test "a full ring costs no more reads by the kernel than stock's prefetching" {
+	local ours stock
+	settings "$DATA" redoahead.ring_size=1024
+	start_fake "$DATA" idle
+	ours=$(prefetched_by "$PATCHED" "$DATA")
+	stop_fake
+	copy_cluster "$WORK/crashed" "$CASE/stock"
+	stock=$(prefetched_by "$STOCK" "$CASE/stock")
+	echo "reads: $ours, stock $stock"
+	[ "$ours" -gt 1024 ]
+	[ "$ours" -le $((stock + 1024)) ]
+}
+
 @test "a daemon that sends what it should not is dropped" {
 	recover_with_fake chatters "$connected" "${lost}unexpected message$instead"
 }
