@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/signals.h"
 #include "cmd/cmd.h"
 
 struct subcommand
@@ -52,6 +53,7 @@ run_subcommand(const struct subcommand *subcommand, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+	signals__protect();
 	if (argc < 2)
 	{
 		print_usage(stderr);

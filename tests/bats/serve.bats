@@ -254,6 +254,48 @@ load lib/daemon
 	grep -q 'recovery ended' "$work/log"
 }
 
+# Lost otherwise: the daemon, when its logs are rotated.
+@test "SIGHUP opens the output files again" {
+	relation base/5/16384 100
+	start -- --block-log "$work/blocks" --timeline "$work/timeline"
+	produce --count 100 --blocks 100
+	wait_until "the end of the session" sessions_ended 1
+	mv "$work/blocks" "$work/blocks.1"
+	mv "$work/timeline" "$work/timeline.1"
+	kill -HUP "$daemon"
+	wait_until "the new files" test -s "$work/timeline" -a -e "$work/blocks"
+	evict "$pgdata/base/5/16384"
+	produce --count 100 --blocks 100
+	wait_until "the end of the session" sessions_ended 2
+	rm -r "$work/timeline"
+	mkdir "$work/timeline"
+	kill -HUP "$daemon"
+	wait_until "the warning" grep -q 'timeline" cannot be opened again: Is a directory' "$work/log"
+	stop
+	grep -q base/5/16384 "$work/blocks.1"
+	grep -q base/5/16384 "$work/blocks"
+}
+
+# Lost otherwise: the daemon, with the terminal, the pipe or the disk that its log went to.
+@test "a log that cannot be written does not end the daemon" {
+	local case
+	relation base/5/16384 100
+	for case in '2> >(head -n 1 >"$work/head")' '2>&-' '2>/dev/full'; do
+		eval '"$redoahead" serve -D "$pgdata" --stats "$work/stats" --block-log /dev/full' "$case" '3>&- &'
+		daemon=$!
+		wait_until "the daemon's socket" test -S "$socket"
+		evict "$pgdata/base/5/16384"
+		produce --count 100 --blocks 100 --sequential
+		[ "$(field gone)" = false ]
+		wait_until "the statistics" grep -q '"recoveries": 1' "$work/stats"
+		[ "$(stat_field blocks_read)" = 100 ]
+		kill -HUP "$daemon"
+		kill -TERM "$daemon"
+		wait "$daemon"
+		rm "$work/stats"
+	done
+}
+
 @test "started by root it becomes the owner; nobody else may start it or connect" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	command -v setpriv >/dev/null || skip "needs setpriv of util-linux"

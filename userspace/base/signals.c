@@ -1,14 +1,33 @@
 /*
  * signals.c
- *		The signals that end the program, as a descriptor for an event loop.
+ *		Signals as a descriptor for an event loop, and those that must do no harm.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "base/signals.h"
 
-/* Block SIGTERM and SIGINT; returns a descriptor that receives them, or -errno. */
+/*
+ * Ignore SIGPIPE, and open what is closed of stdin, stdout and stderr: a reader of the
+ * log that goes must not end the program, and the log must not go into another file.
+ */
+void
+signals__protect(void)
+{
+	int			fd;
+
+	signal(SIGPIPE, SIG_IGN);
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Block SIGTERM, SIGINT and SIGHUP; returns a descriptor that receives them, or -errno. */
 int
 signals__open(void)
 {
@@ -18,6 +37,7 @@ signals__open(void)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
 		return -errno;
 	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);

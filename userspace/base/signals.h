@@ -1,10 +1,11 @@
 /*
  * signals.h
- *		The signals that end the program, as a descriptor.
+ *		Signals as a descriptor, and those that must do no harm.
  */
 #ifndef REDOAHEAD_BASE_SIGNALS_H
 #define REDOAHEAD_BASE_SIGNALS_H
 
+void		signals__protect(void);
 int			signals__open(void);
 
 #endif							/* REDOAHEAD_BASE_SIGNALS_H */

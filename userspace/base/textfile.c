@@ -6,8 +6,10 @@
  * the caller's matter.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/textfile.h"
@@ -25,6 +27,25 @@ textfile__open(FILE **file, const char *path, const char *option)
 	log_error("file \"%s\" cannot be written: %s; give another one with %s",
 			  path, strerror(-err), option);
 	return err;
+}
+
+/*
+ * Open the file anew, because the one that was written to may have been renamed; what
+ * is written from now on is appended.  The old one is kept if that fails, and reported.
+ */
+void
+textfile__reopen(FILE *file, const char *path, const char *option)
+{
+	int			fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	fflush(file);
+	if (fd < 0 || dup3(fd, fileno(file), O_CLOEXEC) < 0)
+		log_warning("file \"%s\" cannot be opened again: %s; check the directory of %s",
+					path, strerror(errno), option);
+	else
+		clearerr(file);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Close the file; NULL is fine.  -EIO if anything that was written is not in it. */

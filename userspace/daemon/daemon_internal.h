@@ -46,7 +46,7 @@ struct daemon
 	FILE	   *timeline;		/* timeline, or NULL */
 	struct listener *listener;	/* accepts servers */
 	int			epoll_fd;		/* all that the daemon waits for */
-	int			signal_fd;		/* SIGTERM and SIGINT */
+	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
 	bool		stop;			/* a signal has arrived */
 	uint64_t	events_us;		/* time of the last epoll_wait, us */
 	struct session session;		/* the present recovery */
@@ -67,6 +67,7 @@ int			session__disconnect(struct daemon *daemon);
 
 /* status.c */
 void		status__write_statistics(struct daemon *daemon);
+void		status__reopen(struct daemon *daemon);
 void		status__update_times(struct daemon *daemon);
 void		status__publish(struct daemon *daemon, uint64_t now_us);
 void		status__add_sample(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us);

@@ -72,7 +72,11 @@ handle_event(struct daemon *daemon, int fd)
 
 	if (fd == daemon->signal_fd)
 	{
-		if (read(fd, &info, sizeof(info)) == (ssize_t) sizeof(info))
+		if (read(fd, &info, sizeof(info)) != (ssize_t) sizeof(info))
+			return;
+		if (info.ssi_signo == SIGHUP)
+			status__reopen(daemon);
+		else
 		{
 			log_info("stopping: %s", strsignal((int) info.ssi_signo));
 			daemon->stop = true;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/textfile.h"
 #include "daemon/daemon_internal.h"
 #include "report/statistics.h"
 
@@ -53,6 +54,22 @@ status__write_statistics(struct daemon *daemon)
 		log_warning("statistics file \"%s\" cannot be written: %s; give another one with --stats",
 					path, strerror(-err));
 	daemon->statistics_failed = err < 0;
+}
+
+/* Open the block log and the timeline anew.  The statistics file is replaced each time. */
+void
+status__reopen(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+
+	log_info("opening the output files again");
+	if (daemon->block_log != NULL)
+		textfile__reopen(daemon->block_log, options->block_log, "--block-log");
+	if (daemon->timeline != NULL)
+	{
+		textfile__reopen(daemon->timeline, options->timeline, "--timeline");
+		timeline__begin(daemon->timeline);
+	}
 }
 
 /* Publish the progress in the ring. */
