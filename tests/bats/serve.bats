@@ -296,6 +296,25 @@ load lib/daemon
 	done
 }
 
+# Lost otherwise: the daemon, for the rest of its time.
+@test "where io_uring fails in the middle of a recovery, the daemon goes on without" {
+	command -v strace >/dev/null || skip "needs strace"
+	strace -o "$work/strace" -e trace=io_uring_enter true 2>/dev/null || skip "needs ptrace"
+	relation base/5/16384 1000
+	start --
+	grep -q 'with io_uring' "$work/log" || skip "io_uring cannot be used here"
+	stop
+	start strace -f -D -o "$work/strace" -e trace=io_uring_enter \
+		-e inject=io_uring_enter:error=EBADF:when=3+ --
+	produce --count 1000 --blocks 1000 --sequential --no-wait
+	wait_until "the end of the session" sessions_ended 1
+	grep -q 'io_uring failed: Bad file descriptor; using posix_fadvise' "$work/log"
+	evict "$pgdata/base/5/16384"
+	produce --count 1000 --blocks 1000 --sequential
+	[ "$(stat_field blocks_read)" = 1000 ]
+	stop
+}
+
 @test "started by root it becomes the owner; nobody else may start it or connect" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	command -v setpriv >/dev/null || skip "needs setpriv of util-linux"

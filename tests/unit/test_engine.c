@@ -157,7 +157,7 @@ reads_that_do_not_complete_are_given_up(void **state)
 	run(1);
 	assert_int_equal(engine__state(engine).in_flight, 1);
 	assert_int_equal(engine__end(engine), -ETIMEDOUT);
-	assert_in_range(fake_now_us - begin_us, 10000000, 60000000);
+	assert_in_range(fake_now_us - begin_us, 500000, 2000000);
 }
 
 /* Lost otherwise: blocks, under memory pressure. */

@@ -84,7 +84,7 @@ create_engine(struct daemon *daemon)
 	};
 	int			err;
 
-	if (strcmp(options->backend, "fadvise") != 0)
+	if (strcmp(options->backend, "fadvise") != 0 && !daemon->uring_failed)
 	{
 		engine_options.backend = &backend_uring;
 		daemon->backend = backend_uring.name;
@@ -106,6 +106,33 @@ create_engine(struct daemon *daemon)
 		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files",
 				  strerror(-err));
 	return err;
+}
+
+/*
+ * The engine failed with err.  Go on with another one, and without io_uring if that
+ * is what failed.  Returns 0 or -errno.
+ */
+int
+daemon__renew_engine(struct daemon *daemon, int err)
+{
+	if (err == -ETIMEDOUT)
+		log_warning("reads of the last recovery are not complete yet; not waiting for them; "
+					"if there is another warning like this, check the device");
+	else if (daemon->backend == backend_uring.name &&
+			 strcmp(daemon->options->backend, "io_uring") != 0)
+	{
+		log_warning("io_uring failed: %s; using posix_fadvise, which is slower, from now on; "
+					"restart the daemon to try again", strerror(-err));
+		daemon->uring_failed = true;
+	}
+	else
+	{
+		log_error("reading failed: %s; try --backend=auto", strerror(-err));
+		return err;
+	}
+	engine__destroy(daemon->engine);
+	daemon->engine = NULL;
+	return create_engine(daemon);
 }
 
 /* Serve a cluster until a signal arrives.  Returns 0 or -errno. */

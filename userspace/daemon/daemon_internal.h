@@ -42,6 +42,7 @@ struct daemon
 	struct cluster cluster;		/* whose recoveries are served */
 	struct engine *engine;		/* reads the blocks */
 	const char *backend;		/* name of the backend that the engine uses */
+	bool		uring_failed;	/* io_uring worked at first, but failed later */
 	FILE	   *block_log;		/* block log, or NULL */
 	FILE	   *timeline;		/* timeline, or NULL */
 	struct listener *listener;	/* accepts servers */
@@ -57,6 +58,9 @@ struct daemon
 	struct counters last;		/* of the last recovery that ended */
 	struct counters ended;		/* of all recoveries that ended */
 };
+
+/* daemon.c */
+int			daemon__renew_engine(struct daemon *daemon, int err);
 
 /* loop.c */
 int			loop__run(struct daemon *daemon);

@@ -259,14 +259,14 @@ serve(struct daemon *daemon)
 		if (err == 0 && !daemon->session.hung_up && !daemon->stop)
 			continue;
 
-		/* A server that misbehaves is not our failure; a broken backend is. */
+		/* A server that misbehaves is not our failure; a broken engine is. */
 		if (err == -EPROTO)
 			err = 0;
-		if (err < 0)
-			log_error("reading failed: %s; try --backend=fadvise", strerror(-err));
 		end_err = session__disconnect(daemon);
 		if (err == 0)
 			err = end_err;
+		if (err < 0)
+			err = daemon__renew_engine(daemon, err);
 	}
 	return err;
 }

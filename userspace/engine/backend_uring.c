@@ -36,8 +36,10 @@ struct backend
 	unsigned	io_depth;		/* entries in reads */
 	unsigned	in_flight;		/* reads submitted and not complete */
 	struct uring_read *reads;	/* by token */
-	char	   *scratch;		/* BACKEND_MAX_BYTES that all reads overwrite */
 };
+
+/* All reads overwrite this, also those that are in flight when their ring is closed. */
+static char scratch[BACKEND_MAX_BYTES];
 
 /*
  * Flags of the ring, best first; a kernel that does not know a flag returns EINVAL.
@@ -74,7 +76,6 @@ uring_close(struct backend *backend)
 	if (backend->ring.ring_fd >= 0)
 		io_uring_queue_exit(&backend->ring);
 	free(backend->reads);
-	free(backend->scratch);
 	free(backend);
 }
 
@@ -91,8 +92,7 @@ uring_open(struct backend **result, unsigned io_depth)
 	backend->page_size = (uint64_t) sysconf(_SC_PAGESIZE);
 	backend->io_depth = io_depth;
 	backend->reads = calloc(io_depth, sizeof(*backend->reads));
-	backend->scratch = malloc(BACKEND_MAX_BYTES);
-	if (backend->reads == NULL || backend->scratch == NULL)
+	if (backend->reads == NULL)
 		err = -ENOMEM;
 	else
 		err = uring_setup(backend);
@@ -121,7 +121,7 @@ uring_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, ui
 	read->bytes = bytes;
 	read->lead = (uint32_t) (first - offset);
 	read->length = (uint32_t) (last - first + 1);
-	io_uring_prep_read(sqe, fd, backend->scratch, read->length, first);
+	io_uring_prep_read(sqe, fd, scratch, read->length, first);
 	sqe->user_data = token;
 	backend->in_flight++;
 	return 0;

@@ -16,7 +16,7 @@
  * How long the end of a recovery waits for one completion, and for all of them, us.
  */
 #define DRAIN_WAIT_US	100000
-#define DRAIN_TIMEOUT_US	30000000
+#define DRAIN_TIMEOUT_US	1000000
 
 /*
  * Blocks are released so many blocks after redo has reached them: the kernel defers
@@ -65,7 +65,7 @@ engine__create(struct engine **result, const struct engine_options *options)
 	return 0;
 }
 
-/* Free an engine; requests in flight are waited for. */
+/* Free an engine; requests in flight are not waited for. */
 void
 engine__destroy(struct engine *engine)
 {
