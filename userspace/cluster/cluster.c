@@ -131,6 +131,15 @@ fail:
 	return err;
 }
 
+/* Does the path still lead to the directory that was opened? */
+bool
+cluster__is_at(const struct cluster *cluster, const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_dev == cluster->device && st.st_ino == cluster->inode;
+}
+
 /* Close the directory. */
 void
 cluster__close(struct cluster *cluster)

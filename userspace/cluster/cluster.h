@@ -6,6 +6,7 @@
 #define REDOAHEAD_CLUSTER_CLUSTER_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,6 +27,7 @@ struct cluster
 
 int			cluster__open(struct cluster *cluster, const char *path);
 void		cluster__close(struct cluster *cluster);
+bool		cluster__is_at(const struct cluster *cluster, const char *path);
 int			cluster__become_owner(const struct cluster *cluster);
 int			cluster__major(const struct cluster *cluster);
 int			cluster__system_identifier(const struct cluster *cluster,

@@ -6,14 +6,22 @@
  * The event loop is in loop.c.
  */
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/textfile.h"
 #include "common/available.h"
 #include "daemon/daemon_internal.h"
+
+/* Time between two checks for a data directory that is not there, ms. */
+#define DIRECTORY_WAIT_MS	1000
 
 /* Descriptors that are not of data files. */
 #define OTHER_DESCRIPTORS	32
@@ -135,17 +143,54 @@ daemon__renew_engine(struct daemon *daemon, int err)
 	return create_engine(daemon);
 }
 
+/* Open the data directory, as its owner. */
+static int
+open_cluster(struct daemon *daemon)
+{
+	int			err = cluster__open(&daemon->cluster, daemon->options->pgdata);
+
+	return err < 0 ? err : cluster__become_owner(&daemon->cluster);
+}
+
+/* Wait until there is a data directory again, or for a signal.  Keeps nothing of it open. */
+static void
+wait_for_directory(struct daemon *daemon)
+{
+	struct pollfd signal = {.fd = daemon->signal_fd,.events = POLLIN};
+	char		control[PATH_MAX + 32];
+
+	/* The last file that a base backup writes. */
+	snprintf(control, sizeof(control), "%s/global/pg_control", daemon->options->pgdata);
+	log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what comes "
+				"in its place", daemon->options->pgdata);
+	while (!daemon->stop && access(control, F_OK) < 0)
+		if (poll(&signal, 1, DIRECTORY_WAIT_MS) > 0)
+			loop__handle_signal(daemon);
+}
+
+/* Serve the cluster in one directory.  Returns as loop__run() does. */
+static int
+serve_directory(struct daemon *daemon)
+{
+	int			err = create_engine(daemon);
+
+	if (err == 0)
+		err = loop__run(daemon);
+	engine__destroy(daemon->engine);
+	daemon->engine = NULL;
+	cluster__close(&daemon->cluster);
+	return err;
+}
+
 /* Serve a cluster until a signal arrives.  Returns 0 or -errno. */
 int
 daemon__run(const struct daemon_options *options)
 {
-	struct daemon daemon = {.options = options,.epoll_fd = -1,.signal_fd = -1};
+	struct daemon daemon = {.options = options,.epoll_fd = -1,.signal_fd = -1,
+	.cluster = {.dirfd = -1}};
 	int			err;
 
-	err = cluster__open(&daemon.cluster, options->pgdata);
-	if (err < 0)
-		return err;
-	err = cluster__become_owner(&daemon.cluster);
+	err = open_cluster(&daemon);
 	if (err == 0 && options->block_log != NULL)
 		err = textfile__open(&daemon.block_log, options->block_log, "--block-log");
 	if (err == 0 && options->timeline != NULL)
@@ -153,11 +198,20 @@ daemon__run(const struct daemon_options *options)
 	if (err == 0 && daemon.timeline != NULL)
 		timeline__begin(daemon.timeline);
 	if (err == 0)
-		err = create_engine(&daemon);
-	if (err == 0)
-		err = loop__run(&daemon);
+		err = daemon.signal_fd = signals__open();
 
-	engine__destroy(daemon.engine);
+	if (err >= 0)
+		err = serve_directory(&daemon);
+	while (err == -ESTALE)
+	{
+		wait_for_directory(&daemon);
+		err = daemon.stop ? 0 : open_cluster(&daemon);
+		if (err == 0 && !daemon.stop)
+			err = serve_directory(&daemon);
+	}
+
+	if (daemon.signal_fd >= 0)
+		close(daemon.signal_fd);
 	textfile__close(daemon.timeline, "--timeline");
 	textfile__close(daemon.block_log, "--block-log");
 	cluster__close(&daemon.cluster);

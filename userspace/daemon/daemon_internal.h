@@ -64,6 +64,7 @@ int			daemon__renew_engine(struct daemon *daemon, int err);
 
 /* loop.c */
 int			loop__run(struct daemon *daemon);
+void		loop__handle_signal(struct daemon *daemon);
 
 /* session.c */
 void		session__connect(struct daemon *daemon, struct handshake_offer *offer);

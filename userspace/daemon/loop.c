@@ -5,7 +5,8 @@
  * One thread, one epoll set: the listening socket, clients without a handshake, the
  * connected server's socket and eventfd, and signals.  During a recovery the loop
  * waits in the engine, for completions, and polls epoll now and then; without work
- * it sleeps in epoll.  Without a recovery it uses no CPU time.
+ * it sleeps in epoll.  Without a recovery it wakes
+ * up once a second, to see whether the data directory is still there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/signals.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
 
@@ -61,27 +61,36 @@
 /* References taken from the ring in one round at most. */
 #define TAKE_REFS_ROUND	65536
 
+/* Time between two checks whether the data directory is still there, ms. */
+#define DIRECTORY_CHECK_MS	1000
+
 /* Events fetched at once. */
 #define MAX_EVENTS		16
+
+/* Receive a signal. */
+void
+loop__handle_signal(struct daemon *daemon)
+{
+	struct signalfd_siginfo info;
+
+	if (read(daemon->signal_fd, &info, sizeof(info)) != (ssize_t) sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		status__reopen(daemon);
+	else
+	{
+		log_info("stopping: %s", strsignal((int) info.ssi_signo));
+		daemon->stop = true;
+	}
+}
 
 static void
 handle_event(struct daemon *daemon, int fd)
 {
 	struct handshake_offer offer;
-	struct signalfd_siginfo info;
 
 	if (fd == daemon->signal_fd)
-	{
-		if (read(fd, &info, sizeof(info)) != (ssize_t) sizeof(info))
-			return;
-		if (info.ssi_signo == SIGHUP)
-			status__reopen(daemon);
-		else
-		{
-			log_info("stopping: %s", strsignal((int) info.ssi_signo));
-			daemon->stop = true;
-		}
-	}
+		loop__handle_signal(daemon);
 	else if (listener__owns(daemon->listener, fd))
 	{
 		if (listener__handle(daemon->listener, fd, &offer))
@@ -241,7 +250,15 @@ serve_round(struct daemon *daemon)
 	return sleep_until_woken(daemon);
 }
 
-/* Serve until a signal arrives. */
+/* Has the data directory been moved, replaced, removed or emptied? */
+static bool
+has_moved(const struct daemon *daemon)
+{
+	return !cluster__is_at(&daemon->cluster, daemon->options->pgdata) ||
+		!listener__is_reachable(daemon->listener);
+}
+
+/* Serve until a signal arrives, or until the data directory is another one: -ESTALE. */
 static int
 serve(struct daemon *daemon)
 {
@@ -252,7 +269,9 @@ serve(struct daemon *daemon)
 	{
 		if (!daemon->session.connected)
 		{
-			err = handle_events(daemon, -1);
+			err = handle_events(daemon, DIRECTORY_CHECK_MS);
+			if (err == 0 && !daemon->session.connected && has_moved(daemon))
+				err = -ESTALE;
 			continue;
 		}
 		err = serve_round(daemon);
@@ -271,7 +290,10 @@ serve(struct daemon *daemon)
 	return err;
 }
 
-/* Listen and serve.  Returns 0 after a signal, or -errno. */
+/*
+ * Listen and serve.  Returns 0 after a signal, -ESTALE if the data directory was
+ * replaced, or another -errno.
+ */
 int
 loop__run(struct daemon *daemon)
 {
@@ -279,8 +301,7 @@ loop__run(struct daemon *daemon)
 	int			err;
 
 	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	daemon->signal_fd = signals__open();
-	if (daemon->epoll_fd < 0 || daemon->signal_fd < 0 ||
+	if (daemon->epoll_fd < 0 ||
 		watch__add(daemon->epoll_fd, daemon->signal_fd, EPOLLIN) < 0)
 	{
 		log_error("cannot set up the event loop: %s; raise the limits of this process",
@@ -300,9 +321,9 @@ loop__run(struct daemon *daemon)
 
 cleanup:
 	listener__close(daemon->listener);
-	if (daemon->signal_fd >= 0)
-		close(daemon->signal_fd);
+	daemon->listener = NULL;
 	if (daemon->epoll_fd >= 0)
 		close(daemon->epoll_fd);
+	daemon->epoll_fd = -1;
 	return err;
 }

@@ -77,6 +77,13 @@ listener__open(struct listener **result, struct cluster *cluster, const char *pa
 	return 0;
 }
 
+/* Can servers still find the socket? */
+bool
+listener__is_reachable(const struct listener *listener)
+{
+	return sockfile__is_ours(&listener->file);
+}
+
 /* Stop listening and remove the socket. */
 void
 listener__close(struct listener *listener)

@@ -5,6 +5,7 @@
 #ifndef REDOAHEAD_SOURCE_LISTENER_H
 #define REDOAHEAD_SOURCE_LISTENER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cluster/cluster.h"
@@ -17,6 +18,7 @@ struct listener;
 
 int			listener__open(struct listener **listener, struct cluster *cluster,
 						   const char *path, int epoll_fd);
+bool		listener__is_reachable(const struct listener *listener);
 void		listener__close(struct listener *listener);
 int			listener__owns(const struct listener *listener, int fd);
 int			listener__handle(struct listener *listener, int fd,

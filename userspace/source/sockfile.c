@@ -55,6 +55,18 @@ open_directory(struct sockfile *file, const struct cluster *cluster, const char 
 	return 0;
 }
 
+/* Is the lock file still there, and the locked one? */
+bool
+sockfile__is_ours(const struct sockfile *file)
+{
+	struct stat ours;
+	struct stat theirs;
+
+	return fstat(file->lock_fd, &ours) == 0 &&
+		fstatat(file->dirfd, file->lock_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
+		ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 /*
  * Lock the lock file.  Its last owner may remove it between open and flock; then
  * the locked file is not the one that others see.
@@ -64,8 +76,6 @@ take_lock(struct sockfile *file, const char *path)
 {
 	for (;;)
 	{
-		struct stat ours;
-		struct stat theirs;
 		char		owner[16] = "";
 		ssize_t		n;
 		int			err;
@@ -89,9 +99,7 @@ take_lock(struct sockfile *file, const char *path)
 					  path, owner[0] != '\0' ? owner : "unknown", strerror(-err));
 			return err;
 		}
-		if (fstat(file->lock_fd, &ours) == 0 &&
-			fstatat(file->dirfd, file->lock_name, &theirs, AT_SYMLINK_NOFOLLOW) == 0 &&
-			ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+		if (sockfile__is_ours(file))
 			return 0;
 		close(file->lock_fd);
 	}
@@ -200,8 +208,11 @@ sockfile__listen(struct sockfile *file, const struct cluster *cluster, const cha
 void
 sockfile__remove(struct sockfile *file)
 {
-	unlinkat(file->dirfd, file->name, 0);
-	unlinkat(file->dirfd, file->lock_name, 0);
+	if (sockfile__is_ours(file))
+	{
+		unlinkat(file->dirfd, file->name, 0);
+		unlinkat(file->dirfd, file->lock_name, 0);
+	}
 	close(file->lock_fd);
 	close(file->dirfd);
 }

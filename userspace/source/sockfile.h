@@ -5,6 +5,8 @@
 #ifndef REDOAHEAD_SOURCE_SOCKFILE_H
 #define REDOAHEAD_SOURCE_SOCKFILE_H
 
+#include <stdbool.h>
+
 #include "cluster/cluster.h"
 
 struct sockfile
@@ -17,6 +19,7 @@ struct sockfile
 
 int			sockfile__listen(struct sockfile *file, const struct cluster *cluster,
 							 const char *path);
+bool		sockfile__is_ours(const struct sockfile *file);
 void		sockfile__remove(struct sockfile *file);
 
 #endif							/* REDOAHEAD_SOURCE_SOCKFILE_H */
