@@ -5,8 +5,8 @@
  * One thread, one epoll set: the listening socket, clients without a handshake, the
  * connected server's socket and eventfd, and signals.  During a recovery the loop
  * waits in the engine, for completions, and polls epoll now and then; without work
- * it sleeps in epoll.  Without a recovery it wakes
- * up once a second, to see whether the data directory is still there.
+ * it sleeps in epoll.  Without a recovery it wakes up once a second, to see whether
+ * the data directory is still there.
  */
 #include <errno.h>
 #include <inttypes.h>

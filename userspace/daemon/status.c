@@ -62,7 +62,6 @@ status__reopen(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
 
-	log_info("opening the output files again");
 	if (daemon->block_log != NULL)
 		textfile__reopen(daemon->block_log, options->block_log, "--block-log");
 	if (daemon->timeline != NULL)
