@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -173,6 +174,7 @@ send_handshake(Connection *c, int ring_fd)
 		.msg_controllen = sizeof(control.bytes),
 	};
 	struct cmsghdr *cmsg;
+	struct stat st;
 
 	handshake.magic = REDOAHEAD_MAGIC;
 	handshake.version = REDOAHEAD_ABI_VERSION;
@@ -187,7 +189,11 @@ send_handshake(Connection *c, int ring_fd)
 	handshake.timeline = ArchiveRecoveryRequested ? 0 : recoveryTargetTLI;
 	strlcpy(handshake.tablespace_dir, TABLESPACE_VERSION_DIRECTORY,
 			sizeof(handshake.tablespace_dir));
-	strlcpy(handshake.data_directory, DataDir, sizeof(handshake.data_directory));
+	if (stat(DataDir, &st) == 0)
+	{
+		handshake.device = st.st_dev;
+		handshake.inode = st.st_ino;
+	}
 
 	cmsg = CMSG_FIRSTHDR(&msg);
 	cmsg->cmsg_level = SOL_SOCKET;

@@ -132,6 +132,20 @@ load lib/daemon
 	[ "$(field status)" = 0 ]
 }
 
+# Lost otherwise: prefetching for servers in containers, where the path is another.
+@test "a server in another mount namespace may see the data directory elsewhere" {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	unshare --mount true 2>/dev/null || skip "needs mount namespaces"
+	relation base/5/16384 10
+	mkdir "$work/elsewhere"
+	start --
+	unshare --mount sh -c 'mount --bind "$1" "$2" && mount -t tmpfs none "$1" && shift 2 && exec "$@"' - \
+		"$pgdata" "$work/elsewhere" "$tools/ring_producer" -D "$work/elsewhere" \
+		--count 10 --blocks 10 --sequential >"$work/out"
+	[ "$(field status)" = 0 ]
+	[ "$(field blocks_read)" = 10 ]
+}
+
 @test "a second startup process is refused as busy" {
 	start --
 	mkfifo "$work/hold"

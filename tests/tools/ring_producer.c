@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,6 +148,7 @@ send_handshake(const struct settings *s, int fd, int memfd, int event, uint64_t 
 	}			control = {0};
 	struct iovec iov = {&m, sizeof(m.handshake)};
 	struct msghdr message = {.msg_iov = &iov,.msg_iovlen = 1};
+	struct stat st;
 
 	m.handshake.magic = fault(s, "magic") ? 42 : REDOAHEAD_MAGIC;
 	m.handshake.version = s->version;
@@ -157,7 +159,11 @@ send_handshake(const struct settings *s, int fd, int memfd, int event, uint64_t 
 	m.handshake.ring_bytes = bytes;
 	m.handshake.wal_segment_bytes = 16 * 1024 * 1024;
 	snprintf(m.handshake.tablespace_dir, sizeof(m.handshake.tablespace_dir), "%s", s->tablespace_dir);
-	snprintf(m.handshake.data_directory, sizeof(m.handshake.data_directory), "%s", s->data_directory);
+	if (stat(s->data_directory, &st) == 0)
+	{
+		m.handshake.device = st.st_dev;
+		m.handshake.inode = st.st_ino;
+	}
 	if (fault(s, "short-handshake"))
 		iov.iov_len = 100;
 	if (fault(s, "long-handshake"))

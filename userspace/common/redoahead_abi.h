@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Version of everything in this file; both sides must have the same. */
-#define REDOAHEAD_ABI_VERSION	2
+#define REDOAHEAD_ABI_VERSION	3
 
 /* First bytes of each message and of the ring: "REDOAHD\1", little endian. */
 #define REDOAHEAD_MAGIC			UINT64_C(0x0144484145444552)
@@ -138,10 +138,11 @@ struct redoahead_handshake
 	uint32_t	timeline;		/* whose WAL is read from pg_wal, all of which is there;
 								 * 0: WAL comes from elsewhere, don't read it ahead */
 	char		tablespace_dir[64]; /* TABLESPACE_VERSION_DIRECTORY */
-	char		data_directory[1024];	/* absolute path */
+	uint64_t	device;			/* of the data directory: st_dev */
+	uint64_t	inode;			/* and st_ino; its path may differ between containers */
 };
 
-static_assert(sizeof(struct redoahead_handshake) == 1136, "redoahead_handshake layout");
+static_assert(sizeof(struct redoahead_handshake) == 128, "redoahead_handshake layout");
 
 /* redoahead_reply.status */
 #define REDOAHEAD_ACCEPTED		0

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "source/handshake.h"
@@ -102,10 +101,6 @@ handshake__parse(const void *message, size_t bytes, struct redoahead_handshake *
 			 !is_directory_name(handshake->tablespace_dir))
 		handshake__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
 					  "tablespace directory is no file name; report a bug");
-	else if (memchr(handshake->data_directory, '\0', sizeof(handshake->data_directory)) == NULL ||
-			 handshake->data_directory[0] != '/')
-		handshake__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
-					  "data directory is no absolute path; report a bug");
 	else if (handshake->ring_bytes < sizeof(struct redoahead_ring) ||
 			 handshake->ring_bytes > sizeof(struct redoahead_ring) + 65536 +
 			 (uint64_t) REDOAHEAD_MAX_CAPACITY * sizeof(struct redoahead_ref))
@@ -129,10 +124,8 @@ handshake__match(const struct redoahead_handshake *handshake, const struct clust
 			 struct handshake_verdict *verdict)
 {
 	uint64_t	identifier;
-	struct stat st;
 
-	if (stat(handshake->data_directory, &st) < 0 ||
-		st.st_dev != cluster->device || st.st_ino != cluster->inode)
+	if (handshake->device != cluster->device || handshake->inode != cluster->inode)
 		handshake__refuse(verdict, REDOAHEAD_BAD_CLUSTER,
 					  "daemon serves another data directory; start it with -D of this server");
 	else if (cluster__system_identifier(cluster, &identifier) < 0 ||
