@@ -175,7 +175,7 @@ start(unsigned depth, unsigned readahead_limit)
 	};
 
 	assert_int_equal(engine__create(&engine, &options), 0);
-	engine__begin(engine, &layout);
+	engine__begin(engine, &layout, true);
 }
 
 static int

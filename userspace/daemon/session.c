@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
+#include "engine/residency.h"
 #include "report/summary.h"
 
 /*
@@ -37,6 +38,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 		.wal_segment_bytes = handshake->wal_segment_bytes,
 		.timeline = handshake->timeline,
 	};
+	bool		residency_works;
 	const char *reason;
 
 	/*
@@ -73,11 +75,15 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->taken_lsn = session->sleep_lsn = session->sample_us = 0;
 	daemon->events_us = session->begin_us;
 	daemon->recoveries++;
-	engine__begin(daemon->engine, &layout);
+	residency_works = residency__works(daemon->cluster.dirfd);
+	engine__begin(daemon->engine, &layout, residency_works);
 	ring__beat(&session->ring);
 	listener__accept(daemon->listener, offer->socket);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
+	if (!residency_works)
+		log_info("cannot check whether blocks are in the page cache, on this file system or "
+				 "kernel; blocks evicted before redo are not read again");
 	status__write_statistics(daemon);
 }
 

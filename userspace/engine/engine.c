@@ -76,9 +76,9 @@ engine__destroy(struct engine *engine)
 	free(engine);
 }
 
-/* A recovery begins: counters start at zero. */
+/* A recovery begins: counters start at zero.  Can residency be checked? */
 void
-engine__begin(struct engine *engine, const struct relpath_layout *layout)
+engine__begin(struct engine *engine, const struct relpath_layout *layout, bool residency_works)
 {
 	reader__begin(&engine->reader, layout);
 	engine->blocked = false;
@@ -88,7 +88,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout)
 	block_queue__clear(&engine->queue);
 	walahead__begin(&engine->wal, layout);
 	engine->revalidate = engine->revalidate_end = 0;
-	engine->no_residency = false;
+	engine->no_residency = !residency_works;
 	control__begin(&engine->control, engine->reader.now_us);
 }
 

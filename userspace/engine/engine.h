@@ -46,7 +46,8 @@ struct engine;
 
 int			engine__create(struct engine **engine, const struct engine_options *options);
 void		engine__destroy(struct engine *engine);
-void		engine__begin(struct engine *engine, const struct relpath_layout *layout);
+void		engine__begin(struct engine *engine, const struct relpath_layout *layout,
+						  bool residency_works);
 int			engine__end(struct engine *engine);
 unsigned	engine__room(const struct engine *engine);
 void		engine__offer(struct engine *engine, const struct redoahead_ref *refs,

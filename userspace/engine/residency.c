@@ -69,6 +69,25 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 }
 
 /*
+ * Does the kernel report what is resident of a data directory's files?  Not before
+ * Linux 6.5, and nothing where the pages belong to another file system's file, as on
+ * overlayfs.
+ */
+bool
+residency__works(int dirfd)
+{
+	int			fd = openat(dirfd, "global/pg_control", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	char		byte;
+	bool		works;
+
+	if (fd < 0)
+		return false;
+	works = pread(fd, &byte, 1, 0) == 1 && residency__of(fd, 0, 1) == RESIDENT_ALL;
+	close(fd);
+	return works;
+}
+
+/*
  * Remove the whole pages of a range from the page cache if all are clean.  False if they
  * are not: the kernel would begin to write, and the caller would wait for the device.
  * Pages in use stay.

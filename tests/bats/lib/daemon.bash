@@ -30,7 +30,11 @@ teardown() {
 	rm -rf "$work"
 }
 
-unmounted() { ! mountpoint -q "$pgdata/base/5" || umount "$pgdata/base/5" 2>/dev/null; }
+unmounted() {
+	tac /proc/self/mounts | awk -v work="$work/" 'index($2, work) == 1 { print $2 }' |
+		xargs -r umount 2>/dev/null || true
+	! grep -qF " $work/" /proc/self/mounts
+}
 
 start() {					# [-w WRAPPER...] -- OPTION...
 	local -a wrapper=()
