@@ -174,6 +174,29 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	same_as_stock
 }
 
+# Lost otherwise: the look-ahead, each time that the daemon waits for a saturated file system.
+@test "a daemon that waits for a file system is not taken for a stopped one" {
+	command -v strace >/dev/null || skip "needs strace"
+	strace -o /dev/null true 2>/dev/null || skip "needs ptrace"
+	local table end
+	table=$(ls "$DATA"/base/5/163* | grep -E '/[0-9]+$' | xargs ls -S | head -n 1)
+	daemon_wrapper=(strace -f -D -o "$DATA.strace" -P "$table" -P "${table#"$DATA/"}"
+		-e trace=openat -e inject=openat:delay_enter=2500000)
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: connected'
+	wait_until "the slow open" grep -q DELAYED "$DATA.strace"
+	end=$((SECONDS + 2))
+	while [ $SECONDS -lt $end ]; do
+		feed "$DATA"
+		sleep 0.1
+	done
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "$connected"
+	same_as_stock
+}
+
 @test "a recovery can end while the daemon is stopped" {
 	start_daemon "$DATA"
 	begin_recovery
@@ -191,7 +214,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 
 @test "a daemon of another protocol version is not used, and both versions are named" {
 	recover_with_fake wrong-version \
-		"${no_daemon}daemon has protocol version 3, server has 2; install the same release of both$meanwhile"
+		"${no_daemon}daemon has protocol version 4, server has 3; install the same release of both$meanwhile"
 }
 
 @test "a daemon that refuses is not used, and its reason is logged and bounded" {

@@ -11,6 +11,7 @@
 
 #include "cluster/cluster.h"
 #include "daemon/daemon.h"
+#include "daemon/heartbeat.h"
 #include "engine/engine.h"
 #include "report/timeline.h"
 #include "source/listener.h"
@@ -26,6 +27,7 @@ struct session
 	bool		hung_up;		/* the server has closed its socket */
 	struct handshake_offer server;	/* its descriptors and its handshake */
 	struct ring ring;			/* its references */
+	struct heartbeat heartbeat; /* for the server, while there is a recovery */
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* LSN of the reference taken last */
 	uint64_t	sleep_lsn;		/* decode LSN + replay LSN when the daemon slept last */

@@ -2,7 +2,7 @@
  * loop.c
  *		The event loop: accepts servers, and serves one recovery after the other.
  *
- * One thread, one epoll set: the listening socket, clients without a handshake, the
+ * One epoll set: the listening socket, clients without a handshake, the
  * connected server's socket and eventfd, and signals.  During a recovery the loop
  * waits in the engine, for completions, and polls epoll now and then; without work
  * it sleeps in epoll.  Without a recovery it wakes up once a second, to see whether
@@ -46,7 +46,7 @@
 /* Time between two checks of the decode LSN while redo proceeds, for reading WAL ahead, ms. */
 #define DECODE_POLL_MS	10
 
-/* Longest wait for completions; bounds the time between heartbeats, us. */
+/* Longest wait for completions; bounds the time between two rounds, us. */
 #define COMPLETION_WAIT_US	2000
 
 /* Time between two polls of sockets and signals during a recovery, us. */
@@ -221,7 +221,6 @@ serve_round(struct daemon *daemon)
 	int			taken;
 	int			done;
 
-	ring__beat(&session->ring);
 	taken = take_references(daemon);
 	if (taken < 0)
 		return taken;

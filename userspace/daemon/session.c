@@ -56,6 +56,9 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	else if (watch__add(daemon->epoll_fd, offer->socket, EPOLLIN | EPOLLRDHUP) < 0)
 		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
 						  "the daemon is out of memory; give it more");
+	else if (heartbeat__begin(&session->heartbeat, &session->ring) < 0)
+		handshake__refuse(&verdict, REDOAHEAD_BAD_RING,
+						  "the daemon cannot create a thread; raise its limit of processes");
 
 	if (verdict.status != REDOAHEAD_ACCEPTED)
 	{
@@ -77,7 +80,6 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	daemon->recoveries++;
 	residency_works = residency__works(daemon->cluster.dirfd);
 	engine__begin(daemon->engine, &layout, residency_works);
-	ring__beat(&session->ring);
 	listener__accept(daemon->listener, offer->socket);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
@@ -101,6 +103,7 @@ session__disconnect(struct daemon *daemon)
 	daemon->last = *counters;
 	counters__add(&daemon->ended, counters);
 
+	heartbeat__end(&session->heartbeat);
 	ring__unmap(&session->ring);
 	close_server(daemon, &session->server);
 	session->connected = false;
