@@ -4,6 +4,7 @@
 # Whether the figures are right is checked by the unit test of the model, and by
 # scripts/bench disks.
 
+bats_require_minimum_version 1.5.0
 load lib/machine
 # bats file_tags=exclusive
 
@@ -76,22 +77,18 @@ reads_take_less_than() {	# DEVICE SECONDS, an expression
 		[ "$status" -eq 2 ] || { echo "\"$arguments\" exits with $status"; return 1; }
 		[[ $output == *usage:* ]]
 	done
-	run "$disklab" --help
-	[ "$status" -eq 0 ]
+	run -0 "$disklab" --help
 	[[ $output == *--raid* ]]
 	[ ! -e "$lab" ]
 }
 
 # Lost otherwise: scripts could not clean up without knowing what there is.
 @test "no array is a state like others" {
-	run "$disklab" status
-	[ "$status" -eq 1 ]
+	run -1 "$disklab" status
 	[[ $output == down:* ]]
-	run "$disklab" run
-	[ "$status" -eq 1 ]
+	run -1 "$disklab" run
 	[[ $output == *"make one with disklab up"* ]]
-	run "$disklab" down
-	[ "$status" -eq 0 ]
+	run -0 "$disklab" down
 }
 
 is_healthy() {
@@ -118,8 +115,7 @@ is_healthy() {
 	[ "$(cat "/sys/block/${loop#/dev/}/queue/rotational")" = 1 ]
 
 	touch "$lab/mnt/precious"
-	run "$disklab" up --size 1G --disks 2 3>&-
-	[ "$status" -eq 1 ]
+	run -1 "$disklab" up --size 1G --disks 2 3>&-
 	[[ $output == *"is up in $lab already"* ]]
 	[ -e "$lab/mnt/precious" ]
 
@@ -193,8 +189,7 @@ is_healthy() {
 	reader=$!
 	kill -KILL "$(field pid)"
 	wait_until "the end of the reader" is_gone "$reader"
-	run "$disklab" status
-	[ "$status" -eq 1 ]
+	run -1 "$disklab" status
 	[[ $output == broken:* ]]
 	"$disklab" down
 	nothing_left
@@ -218,8 +213,7 @@ is_healthy() {
 	need_disks
 	up --disks 2 --size 1G
 	kill -STOP "$(field pid)"
-	run timeout 600 "$disklab" status
-	[ "$status" -eq 1 ]
+	run -1 timeout 600 "$disklab" status
 	[[ $output == broken:* ]]
 	timeout 600 "$disklab" down
 	nothing_left
@@ -232,8 +226,7 @@ is_healthy() {
 	(cd "$lab/mnt" && exec sleep 600) 3>&- &
 	holder=$!
 	wait_until "the user" [ "/proc/$holder/cwd" -ef "$lab/mnt" ]
-	run "$disklab" down
-	[ "$status" -eq 1 ]
+	run -1 "$disklab" down
 	[[ $output == *"End what uses it, or use down --force"* ]]
 	[ "$(field state)" = up ]
 
@@ -257,8 +250,7 @@ is_healthy() {
 
 	mkdir "$lab"
 	touch "$lab/of-somebody"
-	run "$disklab" up --disks 2 --size 1G 3>&-
-	[ "$status" -eq 1 ]
+	run -1 "$disklab" up --disks 2 --size 1G 3>&-
 	[[ $output == *"is not empty"* ]]
 	[ -e "$lab/of-somebody" ]
 	rm -r "$lab"

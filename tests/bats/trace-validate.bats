@@ -40,8 +40,7 @@ need_evidence() {
 @test "wrong usage exits with 2" {
 	for arguments in --what "--case fastest" "--scale 0" "--tolerance -1"; do
 		# shellcheck disable=SC2086
-		run "$top/scripts/trace-validate" $arguments
-		[ "$status" -eq 2 ]
+		run -2 "$top/scripts/trace-validate" $arguments
 	done
 }
 

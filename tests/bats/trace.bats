@@ -3,6 +3,7 @@
 # both attach methods report the same, it can start and stop at any time, and it
 # reports what is missing where it cannot work.
 
+bats_require_minimum_version 1.5.0
 . "$BATS_TEST_DIRNAME/lib/traces.bash"
 # bats file_tags=exclusive
 
@@ -390,19 +391,16 @@ forced() {					# METHOD
 
 # Lost otherwise: what to do on a kernel or in a container that does not allow it.
 @test "it reports what is missing: BTF, capabilities" {
-	run "$REDOAHEAD" trace -D "$WORK/crashed" --attach kprobe
-	[ "$status" -eq 2 ]
+	run -2 "$REDOAHEAD" trace -D "$WORK/crashed" --attach kprobe
 	[[ $output == *'--attach=kprobe: not one of tp_btf|raw_tp'* ]]
 	[ "$(id -u)" -eq 0 ] || skip 'needs root'
-	run setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all "$REDOAHEAD" trace -D "$WORK/crashed"
-	[ "$status" -eq 1 ]
+	run -1 setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all "$REDOAHEAD" trace -D "$WORK/crashed"
 	[[ $output == *'has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN'* ]] ||
 		[[ $output == *'the kernel has no BTF'* ]]
 	need_traces
 	need_namespace --mount
-	run unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
+	run -1 unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
 		"$REDOAHEAD" trace -D "$WORK/crashed"
-	[ "$status" -eq 1 ]
 	[[ $output == *'the kernel has no BTF (/sys/kernel/btf/vmlinux)'* ]]
 }
 
@@ -437,14 +435,10 @@ forced() {					# METHOD
 		[ "$status" -eq 2 ] || { echo "$arguments: $output"; return 1; }
 	done
 	unset PGDATA
-	run "$REDOAHEAD" trace
-	[ "$status" -eq 2 ]
-	run "$REDOAHEAD" trace -D "$WORK/missing"
-	[ "$status" -eq 1 ]
-	run "$REDOAHEAD" trace -D "$WORK/crashed" --output "$WORK/missing/file"
-	[ "$status" -eq 1 ]
+	run -2 "$REDOAHEAD" trace
+	run -1 "$REDOAHEAD" trace -D "$WORK/missing"
+	run -1 "$REDOAHEAD" trace -D "$WORK/crashed" --output "$WORK/missing/file"
 	[[ $output == *"$WORK/missing/file"*'cannot be written'*--output* ]]
-	run "$REDOAHEAD" trace --help
-	[ "$status" -eq 0 ]
+	run -0 "$REDOAHEAD" trace --help
 	[[ $output == *'--attach=tp_btf|raw_tp'* ]]
 }
