@@ -303,24 +303,24 @@ stops_at() {				# DATA LSN METHOD MESSAGE
 	run -1 grep -E 'redo done|was terminated by signal' "$1.log"
 }
 
-@test "a corrupted image stops redo with an error that names it" {
-	for method in pglz lz4 zstd zlib lz4:transform zstd:transform zlib:transform; do
+damage_stops_redo() {		# DAMAGE METHOD...
+	local damage=$1 method
+	shift
+	for method; do
 		crash_with "$PATCHED" "$DATA" wal_compression=$method
 		lsn=$(first_image "$DATA" "$method")
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" noise
+		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
 		stops_at "$DATA" "$lsn" "$method" "could not decompress image at $lsn compressed with $method, block 0"
 		rm -rf "$DATA" "$DATA.log"
 	done
 }
 
+@test "a corrupted image stops redo with an error that names it" {
+	damage_stops_redo noise pglz lz4 zstd zlib lz4:transform zstd:transform zlib:transform
+}
+
 @test "an image that is too short when decompressed stops redo" {
-	for method in lz4 zstd; do
-		crash_with "$PATCHED" "$DATA" wal_compression=$method
-		lsn=$(first_image "$DATA" $method)
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" stream
-		stops_at "$DATA" "$lsn" $method "could not decompress image at $lsn compressed with $method, block 0"
-		rm -rf "$DATA" "$DATA.log"
-	done
+	damage_stops_redo stream lz4 zstd
 }
 
 @test "an image of stock whose hole reaches beyond the page stops redo" {
