@@ -15,6 +15,7 @@ setup() {
 	export REDOAHEAD_DISKLAB_DIR=$work/lab
 	lab=$REDOAHEAD_DISKLAB_DIR
 	holder=
+	[[ " ${BATS_TEST_TAGS[*]-} " == *" diskless "* ]] || need_disks
 }
 
 teardown() {
@@ -68,6 +69,7 @@ reads_take_less_than() {	# DEVICE SECONDS, an expression
 }
 
 # Lost otherwise: a mistyped option would measure something else than was meant.
+# bats test_tags=diskless
 @test "wrong usage exits with 2, help with 0" {
 	for arguments in "" what "up" "up --size" "up --size big" "up --size 8G --raid 5" \
 		"up --size 8G --model ssd" "up --size 8G --disks 33" "up --size 8G --disks 3 --raid 10" \
@@ -83,6 +85,7 @@ reads_take_less_than() {	# DEVICE SECONDS, an expression
 }
 
 # Lost otherwise: scripts could not clean up without knowing what there is.
+# bats test_tags=diskless
 @test "no array is a state like others" {
 	run -1 "$disklab" status
 	[[ $output == down:* ]]
@@ -101,7 +104,6 @@ is_healthy() {
 # Lost otherwise: nobody could make an array, see whether to trust it, and get
 # rid of it; and a second `up` could destroy the data of the first.
 @test "an array comes up, reports its health, and goes down" {
-	need_disks
 	up --model hdd --disks 2 --raid 0 --size 1G
 	[ "$(cat "$work/up.out")" = "$lab/mnt" ]
 	grep -F " $lab/mnt " /proc/self/mountinfo | grep -w btrfs
@@ -126,7 +128,6 @@ is_healthy() {
 
 # Lost otherwise: comparisons of levels, and of RAID with a single disk.
 @test "all levels and models come up" {
-	need_disks
 	for arguments in "--raid 10 --disks 4 --size 512M" "--raid single --size 512M" \
 		"--raid single --model gp3 --size 512M" "--raid 0 --disks 3 --model gp3 --size 1G"; do
 		# shellcheck disable=SC2086
@@ -141,7 +142,6 @@ is_healthy() {
 
 # Lost otherwise: a recovery measured on an array could read garbage.
 @test "what is written is what is read, in both phases" {
-	need_disks
 	up --model hdd --disks 3 --raid 0 --size 1G
 	"$disklab" load
 	dd if=/dev/urandom of="$work/original" bs=1M count=32 status=none
@@ -161,7 +161,6 @@ is_healthy() {
 
 # Lost otherwise: everything that is measured on the model.
 @test "reads take the time of the model, but not while loading" {
-	need_disks
 	for model in hdd gp3; do
 		up --model "$model" --raid single --size 2G
 		device=$(field loops 0)
@@ -182,7 +181,6 @@ is_healthy() {
 # Lost otherwise: a killed model would hang its users for ever, and leave loop
 # devices and mounts that only a reboot removes.
 @test "a killed model hangs nobody and leaves nothing" {
-	need_disks
 	up --model hdd --disks 2 --raid 0 --size 1G
 	dd if=/dev/zero of="$lab/mnt/dirty" bs=1M count=16 status=none
 	dd if="$(field loops 1)" of=/dev/null bs=8k iflag=direct status=none 2>/dev/null 3>&- &
@@ -197,7 +195,6 @@ is_healthy() {
 
 # Lost otherwise: an unattended benchmark would stop at the first accident.
 @test "up removes what a killed model left" {
-	need_disks
 	up --disks 2 --size 1G
 	kill -KILL "$(field pid)"
 	up --disks 2 --size 1G
@@ -210,7 +207,6 @@ is_healthy() {
 # Lost otherwise: status and down would wait for ever for a model that does not
 # answer.
 @test "a stopped model can be taken down" {
-	need_disks
 	up --disks 2 --size 1G
 	kill -STOP "$(field pid)"
 	run -1 timeout 600 "$disklab" status
@@ -221,7 +217,6 @@ is_healthy() {
 
 # Lost otherwise: a benchmark could lose its array to a careless command.
 @test "an array in use stays until its user has gone" {
-	need_disks
 	up --disks 2 --size 1G
 	(cd "$lab/mnt" && exec sleep 600) 3>&- &
 	holder=$!
@@ -239,7 +234,6 @@ is_healthy() {
 
 # Lost otherwise: half an array would stay when a step of making it fails.
 @test "an array that cannot be made leaves nothing" {
-	need_disks
 	mkdir "$work/bin"
 	printf '#!/bin/sh\necho "no room" >&2\nexit 1\n' >"$work/bin/mkfs.btrfs"
 	chmod +x "$work/bin/mkfs.btrfs"

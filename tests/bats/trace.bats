@@ -11,7 +11,6 @@ bats_require_minimum_version 1.5.0
 
 # Lost otherwise: every number of a trace of a recovery with the daemon.
 @test "with the daemon, all blocks that redo read are reported, as in the server's statistics" {
-	need_traces
 	trace_recovery "$PATCHED" daemon
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
@@ -29,7 +28,6 @@ bats_require_minimum_version 1.5.0
 
 # Lost otherwise: traces of stock servers, whose own prefetching counts.
 @test "on a stock server, its own prefetching is reported" {
-	need_traces
 	trace_recovery "$STOCK" stock
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
@@ -42,7 +40,6 @@ bats_require_minimum_version 1.5.0
 
 # Lost otherwise: blocks that redo had to read itself.
 @test "without any prefetching, nothing counts as prefetched" {
-	need_traces
 	CRASHED=$CASE/crashed
 	copy_cluster "$WORK/crashed" "$CRASHED"
 	settings "$CRASHED" recovery_prefetch=off
@@ -57,7 +54,6 @@ bats_require_minimum_version 1.5.0
 # Lost otherwise: tables that were dropped, which have no path any more.
 @test "a relation that is dropped while it is traced is reported with its path" {
 	local path
-	need_traces
 	CRASHED=$CASE/crashed
 	make_cluster "$CRASHED"
 	start_server "$PATCHED" "$CRASHED" "${fast[@]}"
@@ -103,7 +99,6 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 
 # Lost otherwise: who does not know relfilenumbers by heart.
 @test "relations are reported with their names, of each database" {
-	need_traces
 	make_named
 	trace_recovery "$STOCK" stock --names=auto
 	adds_up "$DATA"
@@ -130,7 +125,6 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 
 # Lost otherwise: reports of servers that let nobody in; and the time of who waits for them.
 @test "where the server does not let it in, relations are reported with their paths" {
-	need_traces
 	CRASHED=$CASE/crashed
 	copy_cluster "$WORK/crashed" "$CRASHED"
 	echo 'local all all reject' | as_server_user tee "$CRASHED/pg_hba.conf" >/dev/null
@@ -158,7 +152,6 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Lost otherwise: names on standbys; and recoveries that take no connections.
 @test "names of a standby are looked up if it takes connections" {
-	need_traces
 	local hot
 	for hot in off on; do
 		trace_standby $hot $hot
@@ -176,7 +169,6 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Lost otherwise: the report, for who waits for it, of a server that hangs.
 @test "a server that does not answer costs names, and not the report" {
-	need_traces
 	local postmaster
 	trace_standby silent on
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
@@ -191,7 +183,6 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Trace a recovery by one method, which must report all and be reported.
 forced() {					# METHOD
-	need_traces
 	trace_recovery "$PATCHED" daemon --attach "$1"
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
@@ -210,7 +201,6 @@ forced() {					# METHOD
 
 # Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
 @test "where reads do not pass the kernel's page cache, system calls are followed" {
-	need_traces
 	need_namespace --mount
 	mkdir "$CASE/data"
 	trace_wrapper=(unshare --mount sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
@@ -226,7 +216,6 @@ forced() {					# METHOD
 
 # Lost otherwise: a report that can be read on a terminal.
 @test "the report for people has the shares, the tables and the histograms, in 80 columns" {
-	need_traces
 	copy_crashed
 	evict "$DATA"
 	trace_held --output "$CASE/report"
@@ -244,7 +233,6 @@ forced() {					# METHOD
 
 # Lost otherwise: traces of a recovery that has been running for an hour.
 @test "it starts and stops in mid-recovery, and recovery does not notice" {
-	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	# So that redo does not wait for WAL that only its look-ahead needs.
@@ -282,7 +270,6 @@ forced() {					# METHOD
 
 # Lost otherwise: reports while a long recovery runs.
 @test "it reports at intervals, as often as requested" {
-	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -299,7 +286,6 @@ forced() {					# METHOD
 
 # Lost otherwise: what a server's crash leaves of the trace.
 @test "a startup process that dies ends the trace, with a report" {
-	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -316,7 +302,6 @@ forced() {					# METHOD
 
 # Lost otherwise: a trace that waits for days, and a server that only starts.
 @test "a server that starts without recovery is not traced, and one that then crashes is" {
-	need_traces
 	copy_cluster "$WORK/crashed" "$CASE/data"
 	DATA=$CASE/data
 	recover_with "$STOCK" "$DATA"
@@ -335,7 +320,6 @@ forced() {					# METHOD
 
 # Lost otherwise: counts of recovery that has nothing to do with them.
 @test "what a start without recovery did is not counted in the recovery that follows" {
-	need_traces
 	copy_cluster "$WORK/crashed" "$CASE/data"
 	DATA=$CASE/data
 	settings "$DATA" recovery_prefetch=off
@@ -367,7 +351,6 @@ forced() {					# METHOD
 
 # Lost otherwise: a way to end a trace that waits.
 @test "a trace without a recovery ends quietly on a signal" {
-	need_traces
 	start_trace "$WORK/crashed"
 	kill -TERM "$TRACE"
 	end_trace "$WORK/crashed"
@@ -379,7 +362,6 @@ forced() {					# METHOD
 
 # Lost otherwise: numbers that are too small, and nobody knows.
 @test "events that do not fit are counted and shown, and recovery is as ever" {
-	need_traces
 	copy_crashed
 	evict "$DATA"
 	trace_held --buffer 4096
@@ -390,6 +372,7 @@ forced() {					# METHOD
 }
 
 # Lost otherwise: what to do on a kernel or in a container that does not allow it.
+# bats test_tags=untraced
 @test "it reports what is missing: BTF, capabilities" {
 	run -2 "$REDOAHEAD" trace -D "$WORK/crashed" --attach kprobe
 	[[ $output == *'--attach=kprobe: not one of tp_btf|raw_tp'* ]]
@@ -406,7 +389,6 @@ forced() {					# METHOD
 
 # Lost otherwise: containers without a volume, where every read would look timely.
 @test "a data directory on overlayfs is refused" {
-	need_traces
 	need_namespace --mount
 	run unshare --mount sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
 		mkdir layers/upper layers/work layers/data &&
@@ -419,7 +401,6 @@ forced() {					# METHOD
 
 # Lost otherwise: every event, without a word.
 @test "in a PID namespace of its own it is refused, and the reason is named" {
-	need_traces
 	need_namespace --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status, ${#lines[@]} line" = "1, 1 line" ]
@@ -427,6 +408,7 @@ forced() {					# METHOD
 }
 
 # Lost otherwise: mistakes in its options.
+# bats test_tags=untraced
 @test "wrong usage and failure have different exit statuses" {
 	local arguments
 	for arguments in '--interval 0' '--interval x' '--count 1' '--interval 1 --count 0' \
