@@ -16,7 +16,7 @@
  * counted instead, once for each measurement: the description of the dump ends
  * in shape, functions and number of calls, separated by tabs.
  *
- * usage: bench ROUNDS [--only NAME,..] [PAGES-FILE]
+ * usage: bench ROUNDS [PAGES-FILE]
  *        PAGES-FILE  heap pages of BLCKSZ bytes each
  */
 #include "postgres.h"
@@ -138,7 +138,7 @@ count_pass(const char *name, const Functions *functions, int njobs)
 }
 
 static void
-measure(const char *name, int njobs, int rounds, const char *only)
+measure(const char *name, int njobs, int rounds)
 {
 	for (int round = rounds > 0 ? -1 : 0; round < Max(rounds, 1); round++)
 	{
@@ -146,8 +146,6 @@ measure(const char *name, int njobs, int rounds, const char *only)
 		{
 			double		ns;
 
-			if (only && !strstr(only, each->name))
-				continue;
 			if (rounds == 0)
 			{
 				count_pass(name, each, Min(njobs, COUNTED_PAGES));
@@ -185,19 +183,12 @@ read_pages(const char *path)
 int
 main(int argc, char **argv)
 {
-	const char *only = NULL;
-	int			argument = 2;
 	int			rounds = argc >= 2 ? atoi(argv[1]) : -1;
 	ShapeRandom random = 1;
 
-	if (argc > argument + 1 && strcmp(argv[argument], "--only") == 0)
+	if (rounds < 0 || argc > 3)
 	{
-		only = argv[argument + 1];
-		argument += 2;
-	}
-	if (rounds < 0 || argc > argument + 1)
-	{
-		fprintf(stderr, "usage: bench ROUNDS [--only NAME,..] [PAGES-FILE]\n");
+		fprintf(stderr, "usage: bench ROUNDS [PAGES-FILE]\n");
 		return 2;
 	}
 	clock_cost = INT64_MAX;
@@ -207,8 +198,8 @@ main(int argc, char **argv)
 
 		clock_cost = Min(clock_cost, now() - begin);
 	}
-	if (argc > argument)
-		measure("redo_pages", read_pages(argv[argument]), rounds, only);
+	if (argc > 2)
+		measure("redo_pages", read_pages(argv[2]), rounds);
 	for (const Shape *shape = shapes__measured; shape->name; shape++)
 	{
 		for (int i = 0; i < MADE_PAGES; i++)
@@ -216,7 +207,7 @@ main(int argc, char **argv)
 			jobs[i].page = pages[i];
 			shapes__make(shape, &random, &jobs[i]);
 		}
-		measure(shape->name, MADE_PAGES, rounds, only);
+		measure(shape->name, MADE_PAGES, rounds);
 	}
 	return 0;
 }

@@ -99,11 +99,7 @@ errstart(int elevel, const char *domain)
 	return true;
 }
 
-bool
-errstart_cold(int elevel, const char *domain)
-{
-	return true;
-}
+bool		errstart_cold(int elevel, const char *domain) __attribute__((alias("errstart")));
 
 int
 errcode(int sqlerrcode)
@@ -122,16 +118,7 @@ errmsg(const char *fmt, ...)
 	return 0;
 }
 
-int
-errmsg_internal(const char *fmt, ...)
-{
-	va_list		args;
-
-	va_start(args, fmt);
-	vsnprintf(error_text, sizeof(error_text), fmt, args);
-	va_end(args);
-	return 0;
-}
+int			errmsg_internal(const char *fmt, ...) __attribute__((alias("errmsg")));
 
 void
 errfinish(const char *filename, int lineno, const char *funcname)

@@ -263,13 +263,11 @@ describe_disk(FILE *out, const struct disk *disk)
 {
 	const struct disk_counters *counters = disk__counters(disk);
 
-	fprintf(out, "    {\"reads\": %lu, \"writes\": %lu, \"flushes\": %lu, "
-			"\"read_bytes\": %lu, \"written_bytes\": %lu, \"cache_hits\": %lu, "
-			"\"destaged\": %lu, \"starved\": %lu, \"busy_seconds\": %.6f, "
+	fprintf(out, "    {\"reads\": %lu, \"writes\": %lu, \"cache_hits\": %lu, "
+			"\"destaged\": %lu, \"busy_seconds\": %.6f, "
 			"\"seek_seconds\": %.6f, \"rotation_seconds\": %.6f, \"pending\": %u}",
-			counters->reads, counters->writes, counters->flushes, counters->read_bytes,
-			counters->written_bytes, counters->cache_hits, counters->destaged,
-			counters->starved, counters->busy / 1e9, counters->seek / 1e9,
+			counters->reads, counters->writes, counters->cache_hits, counters->destaged,
+			counters->busy / 1e9, counters->seek / 1e9,
 			counters->rotation / 1e9, disk__pending(disk));
 }
 

@@ -23,12 +23,8 @@ struct disk_counters
 {
 	uint64_t	reads;			/* requests done */
 	uint64_t	writes;			/* requests confirmed */
-	uint64_t	flushes;		/* requests done */
-	uint64_t	read_bytes;		/* bytes */
-	uint64_t	written_bytes;	/* bytes */
 	uint64_t	cache_hits;		/* reads that the drive's own cache answered */
 	uint64_t	destaged;		/* buffered writes that went to the platter */
-	uint64_t	starved;		/* reads that were served because they were too old */
 	double		busy;			/* of a spindle: serving requests, ns */
 	double		seek;			/* of that, the arm moved, ns */
 	double		rotation;		/* of that, waited for the sector, ns */

@@ -113,9 +113,7 @@ serve_read(struct spindle *spindle, uint64_t time)
 
 	best = oldest;
 	service = estimate_read(spindle, spindle->queue[oldest], time);
-	if (time > spindle->queue[oldest]->entered + STARVATION)
-		spindle->counters->starved++;
-	else
+	if (time <= spindle->queue[oldest]->entered + STARVATION)
 		for (unsigned i = 0; i < spindle->queued; i++)
 		{
 			struct service other = estimate_read(spindle, spindle->queue[i], time);

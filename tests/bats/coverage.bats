@@ -39,7 +39,6 @@ setup_file() {
 # Lost otherwise: reads that the WAL implies and redo waits for; and reads in vain.
 @test "of each kind of file, redo finds what it reads prefetched, and little is read in vain" {
 	local kind
-	need_traces
 	trace_recovery "$PATCHED" daemon
 	adds_up "$DATA"
 	for kind in main fsm vm pg_xact pg_multixact/offsets pg_multixact/members pg_commit_ts; do

@@ -40,6 +40,30 @@ same_as_stock() {
 	same_data "$DATA" "$WORK/reference"
 }
 
+# Recover with a daemon, which is expected to read.  The log must have this line alone.
+recover_with_daemon() {		# [PATTERN]
+	start_daemon "$DATA"
+	recover
+	stop_daemon "$DATA"
+	log_is "$DATA" "${1:-$connected}"
+	daemon_has_read "$DATA" 1000
+	same_as_stock
+}
+
+# The same step by step: begin, and be connected; finish, with these lines in the log.
+begin_with_daemon() {
+	start_daemon "$DATA"
+	begin_recovery
+	feed_until "$DATA" 'redoahead: connected'
+}
+
+finish_with_daemon() {		# PATTERN...
+	finish_recovery
+	stop_daemon "$DATA"
+	log_is "$DATA" "$@"
+	same_as_stock
+}
+
 no_daemon='^no daemon at "[^"]*": '
 meanwhile='; using built-in prefetching until one is available$'
 lost='^lost connection to daemon \(PID [0-9]+\): '
@@ -103,12 +127,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 # ---------- coming and going ----------
 
 @test "a daemon that is there from the start is used, and reads" {
-	start_daemon "$DATA"
-	recover
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected"
-	daemon_has_read "$DATA" 1000
-	same_as_stock
+	recover_with_daemon
 }
 
 @test "a daemon that is started in mid-recovery is found and used" {
@@ -116,17 +135,12 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	feed_until "$DATA" 'redoahead: no daemon'
 	start_daemon "$DATA"
 	feed_until "$DATA" 'redoahead: connected'
-	finish_recovery
-	stop_daemon "$DATA"
-	log_is "$DATA" "${no_daemon}No such file or directory$meanwhile" "$connected"
+	finish_with_daemon "${no_daemon}No such file or directory$meanwhile" "$connected"
 	daemon_has_read "$DATA" 1000
-	same_as_stock
 }
 
 @test "a daemon that is killed in mid-recovery is missed, and found again when it is back" {
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	feed "$DATA"
 	kill -KILL "$DAEMON"
 	feed_until "$DATA" 'redoahead: lost'
@@ -136,17 +150,12 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 		feed "$DATA"
 		sleep 0.1
 	done
-	finish_recovery
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected" "${lost}connection closed by daemon$instead" "$connected"
+	finish_with_daemon "$connected" "${lost}connection closed by daemon$instead" "$connected"
 	daemon_has_read "$DATA" 1000
-	same_as_stock
 }
 
 @test "a daemon that is killed and stays away does not keep a server from recovering" {
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	kill -KILL "$DAEMON"
 	finish_recovery
 	rm "$DATA/pg_stat_tmp/redoahead.sock"
@@ -155,9 +164,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 }
 
 @test "a daemon that is stopped in mid-recovery is noticed, not waited for, and used again when it responds" {
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	kill -STOP "$DAEMON"
 	wait_until "the daemon to stop" is_stopped "$DAEMON"
 	local ten_seconds_on=$((SECONDS + 10))
@@ -168,10 +175,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	feed "$DATA"
 	kill -CONT "$DAEMON"
 	feed_until "$DATA" 'redoahead: .*is responding again'
-	finish_recovery
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected" "$stalled" "$responding"
-	same_as_stock
+	finish_with_daemon "$connected" "$stalled" "$responding"
 }
 
 # Lost otherwise: the look-ahead, each time that the daemon waits for a saturated file system.
@@ -198,9 +202,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 }
 
 @test "a recovery can end while the daemon is stopped" {
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	kill -STOP "$DAEMON"
 	feed_until "$DATA" 'redoahead: .*has not responded'
 	finish_recovery
@@ -388,71 +390,44 @@ prefetched_by() {			# SERVER DATA
 
 @test "a daemon with room for few descriptors closes some, and reads all the same" {
 	daemon_wrapper=(prlimit --nofile=34:34)
-	start_daemon "$DATA"
-	recover
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected"
-	daemon_has_read "$DATA" 1000
+	recover_with_daemon
 	[ "$(daemon_count "$DATA" files_evicted)" -gt 0 ]
-	same_as_stock
 }
 
 @test "a daemon that runs out of descriptors in mid-recovery does not keep a server from recovering" {
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	as_server_user prlimit --pid "$DAEMON" --nofile=3:3
 	feed "$DATA"
-	finish_recovery
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected"
-	same_as_stock
+	finish_with_daemon "$connected"
 }
 
 # ---------- settings ----------
 
 @test "the smallest look-ahead, ring and decode buffer work" {
 	settings "$DATA" redoahead.lookahead=64 redoahead.ring_size=1024 redoahead.decode_buffer_size=512kB
-	start_daemon "$DATA"
-	recover
-	stop_daemon "$DATA"
-	log_is "$DATA" "${connected/\[0-9]+ block/64 block}"
-	daemon_has_read "$DATA" 1000
-	same_as_stock
+	recover_with_daemon "${connected/\[0-9]+ block/64 block}"
 }
 
 @test "the largest look-ahead, ring and decode buffer work" {
 	settings "$DATA" redoahead.lookahead=1048576 redoahead.ring_size=1048576 redoahead.decode_buffer_size=1GB
-	start_daemon "$DATA"
-	recover
-	stop_daemon "$DATA"
-	log_is "$DATA" "${connected/\[0-9]+ block/1048576 block}"
-	daemon_has_read "$DATA" 1000
-	same_as_stock
+	recover_with_daemon "${connected/\[0-9]+ block/1048576 block}"
 }
 
 @test "the look-ahead can be changed back and forth in mid-recovery" {
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	for distance in 64 1048576 100 8192; do
 		settings "$DATA" redoahead.lookahead=$distance
 		reload "$DATA"
 		feed_until "$DATA" "parameter \"redoahead.lookahead\" changed to \"$distance\""
 		feed "$DATA"
 	done
-	finish_recovery
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected"
+	finish_with_daemon "$connected"
 	daemon_has_read "$DATA" 1000
-	same_as_stock
 }
 
 @test "the socket can be changed, emptied and set again in mid-recovery" {
 	FAKE_SOCKET=$CASE/other start_fake "$DATA" good
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
+	begin_with_daemon
 	settings "$DATA" redoahead.socket="$CASE/other"
 	reload "$DATA"
 	feed_until "$DATA" "redoahead: connected to daemon \(PID $FAKE\)"

@@ -27,7 +27,7 @@ setup() {
 
 need_page_cache_events() {
 	local missing
-	missing=$(PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -c '
+	missing=$(python <<<'
 from bench import pagecache
 print(pagecache.missing() or "")')
 	[ -z "$missing" ] || skip "$missing"

@@ -5,6 +5,7 @@
 # is tested with a tree of a few files.
 # bats file_tags=fast
 
+bats_require_minimum_version 1.5.0
 setup_file()
 {
 	export ROOT="$BATS_TEST_DIRNAME/../.."
@@ -19,9 +20,8 @@ setup()
 }
 
 @test "the queue comes back from import and export unchanged, and applies without fuzz" {
-	run "$ROOT/scripts/patch-queue" check
+	run -0 "$ROOT/scripts/patch-queue" check
 	echo "$output"
-	[ "$status" -eq 0 ]
 	[[ "$output" == *"unchanged by a round trip, applied without fuzz"* ]]
 }
 
@@ -30,11 +30,9 @@ setup()
 	awk '/^@@ / { body = 1 }
 		body && !done && /^ / && length($0) > 20 { $0 = " this line stands nowhere in PostgreSQL"; done = 1 }
 		{ print }' "$QUEUE/$first" >"$COPY/$first"
-	run cmp -s "$QUEUE/$first" "$COPY/$first"
-	[ "$status" -eq 1 ]
-	run "$ROOT/scripts/patch-queue" -q "$COPY" check
+	run -1 cmp -s "$QUEUE/$first" "$COPY/$first"
+	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
 	echo "$output"
-	[ "$status" -eq 1 ]
 	[[ "$output" == *"$first does not apply"*"without fuzz"* ]]
 	[[ "$output" == *"quilt"* ]]
 }
@@ -43,33 +41,28 @@ setup()
 	awk '/^@@ / && !done { split($2, from, ","); split($3, to, ",")
 			$2 = "-" (-from[1] + 3) "," from[2]; $3 = "+" (to[1] + 3) "," to[2]; done = 1 }
 		{ print }' "$QUEUE/$first" >"$COPY/$first"
-	run cmp -s "$QUEUE/$first" "$COPY/$first"
-	[ "$status" -eq 1 ]
-	run "$ROOT/scripts/patch-queue" -q "$COPY" check
+	run -1 cmp -s "$QUEUE/$first" "$COPY/$first"
+	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
 	echo "$output"
-	[ "$status" -eq 1 ]
 	[[ "$output" == *"changes in a round trip"*"import"*"export"* ]]
 }
 
 @test "a series that names a missing patch is refused" {
 	echo 9999-not-there.patch >>"$COPY/series"
-	run "$ROOT/scripts/patch-queue" -q "$COPY" check
+	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
 	echo "$output"
-	[ "$status" -eq 1 ]
 	[[ "$output" == *"9999-not-there.patch is in the series but is missing"* ]]
 }
 
 @test "a patch that the series does not name is refused" {
 	cp "$COPY/$first" "$COPY/9999-forgotten.patch"
-	run "$ROOT/scripts/patch-queue" -q "$COPY" check
+	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
 	echo "$output"
-	[ "$status" -eq 1 ]
 	[[ "$output" == *"9999-forgotten.patch"* ]]
 }
 
 @test "a directory without a series is refused" {
-	run "$ROOT/scripts/patch-queue" -q "$BATS_TEST_TMPDIR" check
-	[ "$status" -eq 1 ]
+	run -1 "$ROOT/scripts/patch-queue" -q "$BATS_TEST_TMPDIR" check
 	[[ "$output" == *"series is missing"* ]]
 }
 
@@ -110,9 +103,8 @@ small_patch() {				# NAME OLD NEW
 	check_small() {
 		"$ROOT/scripts/check-prefixes" -q "$BATS_TEST_TMPDIR/small" --cc gcc --suite regress "$@"
 	}
-	run check_small
+	run -1 check_small
 	echo "$output"
-	[ "$status" -eq 1 ]
 	diff <(grep -v '^#' <<<"$output") - <<-'TAP'
 		1..8
 		ok 1 - 0001-good: builds with gcc
@@ -125,27 +117,21 @@ small_patch() {				# NAME OLD NEW
 		ok 8 - 0004-good: regress
 	TAP
 	grep -q 'unused variable' "$ROOT/build/check-prefixes/0002-warns-builds-with-gcc/output"
-	run check_small --from 4
+	run -0 check_small --from 4
 	echo "$output"
-	[ "$status" -eq 0 ]
 	[ "$(grep -c '^ok ' <<<"$output")" -eq 2 ]
 	rm -r "$ROOT/build/check-prefixes"/000[23]-{warns,fails}-*
 }
 
 @test "prefixes of a queue that is not there, or beyond its end, are refused" {
-	run "$ROOT/scripts/check-prefixes" -q "$BATS_TEST_TMPDIR"
-	[ "$status" -eq 1 ]
+	run -1 "$ROOT/scripts/check-prefixes" -q "$BATS_TEST_TMPDIR"
 	[[ "$output" == *"series is missing"* ]]
-	run "$ROOT/scripts/check-prefixes" --from 1000
-	[ "$status" -eq 1 ]
+	run -1 "$ROOT/scripts/check-prefixes" --from 1000
 	[[ "$output" == *"there is no patch 1000"* ]]
 }
 
 @test "wrong usage exits with 2" {
-	run "$ROOT/scripts/patch-queue" frobnicate
-	[ "$status" -eq 2 ]
-	run "$ROOT/scripts/check-prefixes" --frobnicate
-	[ "$status" -eq 2 ]
-	run "$ROOT/scripts/check-prefixes" --from
-	[ "$status" -eq 2 ]
+	run -2 "$ROOT/scripts/patch-queue" frobnicate
+	run -2 "$ROOT/scripts/check-prefixes" --frobnicate
+	run -2 "$ROOT/scripts/check-prefixes" --from
 }

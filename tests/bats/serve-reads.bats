@@ -2,6 +2,7 @@
 # The daemon alone, with a stand-in for the startup process: which blocks it reads,
 # how far ahead, what it counts, and what it does where reading is hard.
 
+bats_require_minimum_version 1.5.0
 load lib/daemon
 # bats file_tags=fast
 
@@ -126,8 +127,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 		NR > 1 { seconds = $1; blocks = $8 }
 		END { if (NR < 4 || blocks == 0) exit 1 }' "$work/timeline" || { cat "$work/timeline"; return 1; }
 	stop
-	run "$redoahead" serve -D "$pgdata" --timeline "$work/none/timeline"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$pgdata" --timeline "$work/none/timeline"
 	[[ $output == *"$work/none/timeline"*"--timeline"* ]]
 }
 
@@ -265,7 +265,6 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 		[ "$(field blocks_failed)" = 100 ]
 		stop
 	done
-	run "$tools/without_io_uring" EPERM "$redoahead" serve -D "$pgdata" --backend io_uring
-	[ "$status" -eq 1 ]
+	run -1 "$tools/without_io_uring" EPERM "$redoahead" serve -D "$pgdata" --backend io_uring
 	[[ $output == *kernel.io_uring_disabled* ]]
 }

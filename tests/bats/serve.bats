@@ -2,56 +2,45 @@
 # The daemon alone, with a stand-in for the startup process: usage, sockets,
 # handshake, sessions, and what is left behind.
 
+bats_require_minimum_version 1.5.0
 load lib/daemon
 # bats file_tags=fast
 
 @test "usage errors exit 2 with the reason" {
-	run "$redoahead"
-	[ "$status" -eq 2 ]
-	run "$redoahead" nonsense
-	[ "$status" -eq 2 ]
-	run "$redoahead" serve
-	[ "$status" -eq 2 ]
+	run -2 "$redoahead"
+	run -2 "$redoahead" nonsense
+	run -2 "$redoahead" serve
 	[[ $output == *"no data directory"* ]]
 	local option
 	for option in --io-depth=0 --io-depth=4097 --io-depth=x --readahead-limit=0 --readahead-limit=1048577 --files=-1 --backend=magic --nonsense; do
-		run "$redoahead" serve -D "$pgdata" "$option"
-		[ "$status" -eq 2 ]
+		run -2 "$redoahead" serve -D "$pgdata" "$option"
 	done
-	run "$redoahead" serve -D "$pgdata" extra
-	[ "$status" -eq 2 ]
+	run -2 "$redoahead" serve -D "$pgdata" extra
 }
 
 @test "help and version go to stdout and exit 0" {
-	run "$redoahead" --help
-	[ "$status" -eq 0 ]
+	run -0 "$redoahead" --help
 	[[ $output == *serve* ]]
-	run "$redoahead" serve --help
-	[ "$status" -eq 0 ]
+	run -0 "$redoahead" serve --help
 	local text=$(tr -s ' \n' ' ' <<<"$output")
 	[[ $text == *"--io-depth=BLOCKS most blocks in flight, 1 to 4096 (default: 1024)"* ]]
 	[[ $text == *"--backend=auto|io_uring|fadvise "*"(default: auto)"* ]]
 	[[ $text == *"(default: pg_stat_tmp/redoahead.sock)"* ]]
-	run "$redoahead" --version
-	[ "$status" -eq 0 ]
+	run -0 "$redoahead" --version
 	[[ $output == redoahead\ [0-9]* ]]
 }
 
 @test "what is not a data directory is refused" {
-	run "$redoahead" serve -D "$work/none"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$work/none"
 	[[ $output == *"$work/none"*"No such file"* ]]
-	run "$redoahead" serve -D "$work"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$work"
 	[[ $output == *PG_VERSION* ]]
 	echo 99 >"$pgdata/PG_VERSION"
-	run "$redoahead" serve -D "$pgdata"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$pgdata"
 	[[ $output == *"PostgreSQL 99"* ]]
 	echo 18 >"$pgdata/PG_VERSION"
 	: >"$pgdata/global/pg_control"
-	run "$redoahead" serve -D "$pgdata"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$pgdata"
 	[[ $output == *pg_control* ]]
 }
 
@@ -66,8 +55,7 @@ load lib/daemon
 
 @test "a killed daemon's socket is replaced, a live one's is not" {
 	start --
-	run "$redoahead" serve -D "$pgdata"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$pgdata"
 	[[ $output == *"another redoahead (process $daemon)"* ]]
 	kill -KILL "$daemon"
 	wait "$daemon" || true
@@ -77,15 +65,13 @@ load lib/daemon
 	produce --count 10 --blocks 10
 	[ "$(field status)" = 0 ]
 	rm "$socket.lock"
-	run "$redoahead" serve -D "$pgdata"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$pgdata"
 	[[ $output == *"another process listens"* ]]
 }
 
 @test "a file in the socket's place is not touched" {
 	echo precious >"$socket"
-	run "$redoahead" serve -D "$pgdata"
-	[ "$status" -eq 1 ]
+	run -1 "$redoahead" serve -D "$pgdata"
 	[[ $output == *"not a socket"* ]]
 	[ "$(cat "$socket")" = precious ]
 }
@@ -380,7 +366,6 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	[ "$(field blocks_read)" = 10 ]
 	stop
 	cp "$redoahead" "$work/"
-	run setpriv --reuid daemon --clear-groups "$work/redoahead" serve -D "$pgdata"
-	[ "$status" -eq 1 ]
+	run -1 setpriv --reuid daemon --clear-groups "$work/redoahead" serve -D "$pgdata"
 	[[ $output == *"start it as the owner"* ]]
 }

@@ -3,6 +3,7 @@
 # with itself; and so does the trace.
 
 bats_require_minimum_version 1.5.0
+load lib/common
 # bats file_tags=exclusive
 
 setup_file() {
@@ -18,10 +19,6 @@ teardown_file() {
 setup() {
 	top=$(readlink -f "$BATS_TEST_DIRNAME/../..")
 	result=$REDOAHEAD_BENCH_DIR/$BATS_TEST_NUMBER.json
-}
-
-python() {
-	PYTHONPATH=$top/scripts/lib PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - "$@"
 }
 
 need_evidence() {
@@ -40,8 +37,7 @@ need_evidence() {
 @test "wrong usage exits with 2" {
 	for arguments in --what "--case fastest" "--scale 0" "--tolerance -1"; do
 		# shellcheck disable=SC2086
-		run "$top/scripts/trace-validate" $arguments
-		[ "$status" -eq 2 ]
+		run -2 "$top/scripts/trace-validate" $arguments
 	done
 }
 

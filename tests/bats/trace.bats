@@ -3,6 +3,7 @@
 # both attach methods report the same, it can start and stop at any time, and it
 # reports what is missing where it cannot work.
 
+bats_require_minimum_version 1.5.0
 . "$BATS_TEST_DIRNAME/lib/traces.bash"
 # bats file_tags=exclusive
 
@@ -10,7 +11,6 @@
 
 # Lost otherwise: every number of a trace of a recovery with the daemon.
 @test "with the daemon, all blocks that redo read are reported, as in the server's statistics" {
-	need_traces
 	trace_recovery "$PATCHED" daemon
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
@@ -28,7 +28,6 @@
 
 # Lost otherwise: traces of stock servers, whose own prefetching counts.
 @test "on a stock server, its own prefetching is reported" {
-	need_traces
 	trace_recovery "$STOCK" stock
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
@@ -41,7 +40,6 @@
 
 # Lost otherwise: blocks that redo had to read itself.
 @test "without any prefetching, nothing counts as prefetched" {
-	need_traces
 	CRASHED=$CASE/crashed
 	copy_cluster "$WORK/crashed" "$CRASHED"
 	settings "$CRASHED" recovery_prefetch=off
@@ -56,7 +54,6 @@
 # Lost otherwise: tables that were dropped, which have no path any more.
 @test "a relation that is dropped while it is traced is reported with its path" {
 	local path
-	need_traces
 	CRASHED=$CASE/crashed
 	make_cluster "$CRASHED"
 	start_server "$PATCHED" "$CRASHED" "${fast[@]}"
@@ -102,7 +99,6 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 
 # Lost otherwise: who does not know relfilenumbers by heart.
 @test "relations are reported with their names, of each database" {
-	need_traces
 	make_named
 	trace_recovery "$STOCK" stock --names=auto
 	adds_up "$DATA"
@@ -129,7 +125,6 @@ c" SET id = -id' -c 'UPDATE gone SET id = -id' -c 'UPDATE named SET id = -id' -c
 
 # Lost otherwise: reports of servers that let nobody in; and the time of who waits for them.
 @test "where the server does not let it in, relations are reported with their paths" {
-	need_traces
 	CRASHED=$CASE/crashed
 	copy_cluster "$WORK/crashed" "$CRASHED"
 	echo 'local all all reject' | as_server_user tee "$CRASHED/pg_hba.conf" >/dev/null
@@ -157,7 +152,6 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Lost otherwise: names on standbys; and recoveries that take no connections.
 @test "names of a standby are looked up if it takes connections" {
-	need_traces
 	local hot
 	for hot in off on; do
 		trace_standby $hot $hot
@@ -175,7 +169,6 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Lost otherwise: the report, for who waits for it, of a server that hangs.
 @test "a server that does not answer costs names, and not the report" {
-	need_traces
 	local postmaster
 	trace_standby silent on
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
@@ -190,7 +183,6 @@ trace_standby() {			# NAME HOT_STANDBY
 
 # Trace a recovery by one method, which must report all and be reported.
 forced() {					# METHOD
-	need_traces
 	trace_recovery "$PATCHED" daemon --attach "$1"
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
@@ -209,7 +201,6 @@ forced() {					# METHOD
 
 # Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
 @test "where reads do not pass the kernel's page cache, system calls are followed" {
-	need_traces
 	need_namespace --mount
 	mkdir "$CASE/data"
 	trace_wrapper=(unshare --mount sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
@@ -225,7 +216,6 @@ forced() {					# METHOD
 
 # Lost otherwise: a report that can be read on a terminal.
 @test "the report for people has the shares, the tables and the histograms, in 80 columns" {
-	need_traces
 	copy_crashed
 	evict "$DATA"
 	trace_held --output "$CASE/report"
@@ -243,7 +233,6 @@ forced() {					# METHOD
 
 # Lost otherwise: traces of a recovery that has been running for an hour.
 @test "it starts and stops in mid-recovery, and recovery does not notice" {
-	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	# So that redo does not wait for WAL that only its look-ahead needs.
@@ -281,7 +270,6 @@ forced() {					# METHOD
 
 # Lost otherwise: reports while a long recovery runs.
 @test "it reports at intervals, as often as requested" {
-	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -298,7 +286,6 @@ forced() {					# METHOD
 
 # Lost otherwise: what a server's crash leaves of the trace.
 @test "a startup process that dies ends the trace, with a report" {
-	need_traces
 	copy_crashed
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -315,7 +302,6 @@ forced() {					# METHOD
 
 # Lost otherwise: a trace that waits for days, and a server that only starts.
 @test "a server that starts without recovery is not traced, and one that then crashes is" {
-	need_traces
 	copy_cluster "$WORK/crashed" "$CASE/data"
 	DATA=$CASE/data
 	recover_with "$STOCK" "$DATA"
@@ -334,7 +320,6 @@ forced() {					# METHOD
 
 # Lost otherwise: counts of recovery that has nothing to do with them.
 @test "what a start without recovery did is not counted in the recovery that follows" {
-	need_traces
 	copy_cluster "$WORK/crashed" "$CASE/data"
 	DATA=$CASE/data
 	settings "$DATA" recovery_prefetch=off
@@ -366,7 +351,6 @@ forced() {					# METHOD
 
 # Lost otherwise: a way to end a trace that waits.
 @test "a trace without a recovery ends quietly on a signal" {
-	need_traces
 	start_trace "$WORK/crashed"
 	kill -TERM "$TRACE"
 	end_trace "$WORK/crashed"
@@ -378,7 +362,6 @@ forced() {					# METHOD
 
 # Lost otherwise: numbers that are too small, and nobody knows.
 @test "events that do not fit are counted and shown, and recovery is as ever" {
-	need_traces
 	copy_crashed
 	evict "$DATA"
 	trace_held --buffer 4096
@@ -389,26 +372,23 @@ forced() {					# METHOD
 }
 
 # Lost otherwise: what to do on a kernel or in a container that does not allow it.
+# bats test_tags=untraced
 @test "it reports what is missing: BTF, capabilities" {
-	run "$REDOAHEAD" trace -D "$WORK/crashed" --attach kprobe
-	[ "$status" -eq 2 ]
+	run -2 "$REDOAHEAD" trace -D "$WORK/crashed" --attach kprobe
 	[[ $output == *'--attach=kprobe: not one of tp_btf|raw_tp'* ]]
 	[ "$(id -u)" -eq 0 ] || skip 'needs root'
-	run setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all "$REDOAHEAD" trace -D "$WORK/crashed"
-	[ "$status" -eq 1 ]
+	run -1 setpriv --bounding-set=-bpf,-perfmon,-sys_admin --inh-caps=-all "$REDOAHEAD" trace -D "$WORK/crashed"
 	[[ $output == *'has neither CAP_BPF and CAP_PERFMON nor CAP_SYS_ADMIN'* ]] ||
 		[[ $output == *'the kernel has no BTF'* ]]
 	need_traces
 	need_namespace --mount
-	run unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
+	run -1 unshare --mount sh -c 'mount -t tmpfs none /sys/kernel/btf && exec "$@"' - \
 		"$REDOAHEAD" trace -D "$WORK/crashed"
-	[ "$status" -eq 1 ]
 	[[ $output == *'the kernel has no BTF (/sys/kernel/btf/vmlinux)'* ]]
 }
 
 # Lost otherwise: containers without a volume, where every read would look timely.
 @test "a data directory on overlayfs is refused" {
-	need_traces
 	need_namespace --mount
 	run unshare --mount sh -c 'cd "$1" && mkdir layers && mount -t tmpfs none layers &&
 		mkdir layers/upper layers/work layers/data &&
@@ -421,7 +401,6 @@ forced() {					# METHOD
 
 # Lost otherwise: every event, without a word.
 @test "in a PID namespace of its own it is refused, and the reason is named" {
-	need_traces
 	need_namespace --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status, ${#lines[@]} line" = "1, 1 line" ]
@@ -429,6 +408,7 @@ forced() {					# METHOD
 }
 
 # Lost otherwise: mistakes in its options.
+# bats test_tags=untraced
 @test "wrong usage and failure have different exit statuses" {
 	local arguments
 	for arguments in '--interval 0' '--interval x' '--count 1' '--interval 1 --count 0' \
@@ -437,14 +417,10 @@ forced() {					# METHOD
 		[ "$status" -eq 2 ] || { echo "$arguments: $output"; return 1; }
 	done
 	unset PGDATA
-	run "$REDOAHEAD" trace
-	[ "$status" -eq 2 ]
-	run "$REDOAHEAD" trace -D "$WORK/missing"
-	[ "$status" -eq 1 ]
-	run "$REDOAHEAD" trace -D "$WORK/crashed" --output "$WORK/missing/file"
-	[ "$status" -eq 1 ]
+	run -2 "$REDOAHEAD" trace
+	run -1 "$REDOAHEAD" trace -D "$WORK/missing"
+	run -1 "$REDOAHEAD" trace -D "$WORK/crashed" --output "$WORK/missing/file"
 	[[ $output == *"$WORK/missing/file"*'cannot be written'*--output* ]]
-	run "$REDOAHEAD" trace --help
-	[ "$status" -eq 0 ]
+	run -0 "$REDOAHEAD" trace --help
 	[[ $output == *'--attach=tp_btf|raw_tp'* ]]
 }

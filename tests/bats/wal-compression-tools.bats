@@ -13,17 +13,6 @@ setup_file() {
 	make_images_base
 }
 
-# A running primary on a copy of the base.
-start_primary() {			# [SETTING...]
-	copy_cluster "$WORK/base" "$DATA"
-	settings "$DATA" "$@"
-	start_server "$PATCHED" "$DATA"
-}
-
-load_images() {
-	sql "$DATA" -f - <"$BATS_TEST_DIRNAME/lib/images.sql" >/dev/null
-}
-
 # Numbers that show whether two servers hold the same rows.
 rows() {					# DATA
 	sql "$1" -c "select count(*), sum(hashtext(n::text)) from narrow n" \

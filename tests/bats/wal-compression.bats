@@ -64,8 +64,7 @@ refused() {					# VALUE TEXT...
 	PG_FUNCTION_INFO_V1(read_method);
 	Datum read_method(PG_FUNCTION_ARGS) { PG_RETURN_INT32(wal_compression); }
 	EOF
-	copy_cluster "$WORK/base" "$DATA"
-	start_server "$PATCHED" "$DATA"
+	start_primary
 	sql "$DATA" -c "create function read_method() returns int language c as '$CASE/reader'"
 	reads() { [ "$(sql "$DATA" -c "set wal_compression = '$1'" -c "select read_method()")" = "$2" ]; }
 	reads off 0
@@ -79,8 +78,7 @@ refused() {					# VALUE TEXT...
 }
 
 @test "each value is taken, and shown in lower case" {
-	copy_cluster "$WORK/base" "$DATA"
-	start_server "$PATCHED" "$DATA"
+	start_primary
 	[ "$(sql "$DATA" -c "show wal_compression")" = off ]
 	for value in zlib ZLIB lz4:1 lz4:level=9 LZ4:12 \
 		zstd:6 zstd:level=6 zstd:-5 zstd:22 zlib:2 zlib:level=9 lz4:transform zstd:transform \
@@ -92,8 +90,7 @@ refused() {					# VALUE TEXT...
 }
 
 @test "a wrong value is refused, with what is wrong and what is allowed" {
-	copy_cluster "$WORK/base" "$DATA"
-	start_server "$PATCHED" "$DATA"
+	start_primary
 	refused gzip 'Unrecognized compression method: "gzip"'
 	refused '' 'Unrecognized compression method: ""'
 	refused lz5:3 'Unrecognized compression method: "lz5"'
@@ -116,8 +113,7 @@ refused() {					# VALUE TEXT...
 }
 
 @test "it can be set for a session, a role, a transaction, and in the file, by superusers" {
-	copy_cluster "$WORK/base" "$DATA"
-	start_server "$PATCHED" "$DATA"
+	start_primary
 	[ "$(sql "$DATA" -c "select context || ' ' || vartype from pg_settings where name = 'wal_compression'")" = "superuser string" ]
 	sql "$DATA" -c "create role someone login"
 	run sql "$DATA" -U someone -c "set wal_compression = lz4"
@@ -239,13 +235,11 @@ stops_stock() {				# SETTING
 @test "stock refuses transformed images of zstd, and the patched server takes over" { stops_stock zstd:transform; }
 
 @test "a stock standby stops at the first new image" {
-	copy_cluster "$WORK/base" "$DATA"
-	settings "$DATA" wal_compression=lz4:transform
-	start_server "$PATCHED" "$DATA"
+	start_primary wal_compression=lz4:transform
 	base_backup "$STOCK" "$DATA" "$CASE/standby" -R
 	settings "$CASE/standby" wal_compression=off primary_conninfo="host=$DATA"
 	start_server --no-wait "$STOCK" "$CASE/standby"
-	sql "$DATA" -f - <"$BATS_TEST_DIRNAME/lib/images.sql" >/dev/null
+	load_images
 	wait_until "the error" grep 'FATAL:  resource manager with ID 250 not registered' "$CASE/standby.log"
 	wait_until "the end of the standby" server_has_gone "$CASE/standby"
 	stop_server "$DATA"
@@ -303,24 +297,24 @@ stops_at() {				# DATA LSN METHOD MESSAGE
 	run -1 grep -E 'redo done|was terminated by signal' "$1.log"
 }
 
-@test "a corrupted image stops redo with an error that names it" {
-	for method in pglz lz4 zstd zlib lz4:transform zstd:transform zlib:transform; do
+damage_stops_redo() {		# DAMAGE METHOD...
+	local damage=$1 method
+	shift
+	for method; do
 		crash_with "$PATCHED" "$DATA" wal_compression=$method
 		lsn=$(first_image "$DATA" "$method")
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" noise
+		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
 		stops_at "$DATA" "$lsn" "$method" "could not decompress image at $lsn compressed with $method, block 0"
 		rm -rf "$DATA" "$DATA.log"
 	done
 }
 
+@test "a corrupted image stops redo with an error that names it" {
+	damage_stops_redo noise pglz lz4 zstd zlib lz4:transform zstd:transform zlib:transform
+}
+
 @test "an image that is too short when decompressed stops redo" {
-	for method in lz4 zstd; do
-		crash_with "$PATCHED" "$DATA" wal_compression=$method
-		lsn=$(first_image "$DATA" $method)
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" stream
-		stops_at "$DATA" "$lsn" $method "could not decompress image at $lsn compressed with $method, block 0"
-		rm -rf "$DATA" "$DATA.log"
-	done
+	damage_stops_redo stream lz4 zstd
 }
 
 @test "an image of stock whose hole reaches beyond the page stops redo" {

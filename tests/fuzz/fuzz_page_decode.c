@@ -5,8 +5,8 @@
  *
  * The first byte of the input has the block size; if its bit 3 is set, the next
  * four bytes are the hole's offset and length, else that's what the page header
- * in the stream has.  The rest is the stream.  The corpus is of real pages, made
- * by page_seed.c.
+ * in the stream has.  The rest is the stream.  The corpus has a stream of a real
+ * page of each kind that scripts/bench fpi makes.
  */
 #include "fuzz_page.h"
 

@@ -56,7 +56,6 @@ static int	dirfd_;
 static int
 fake_open(struct backend **backend, unsigned depth)
 {
-	(void) depth;
 	memset(&fake, 0, sizeof(fake));
 	fake.allowed = MAX_REQUESTS;
 	*backend = (struct backend *) &fake;
@@ -66,8 +65,6 @@ fake_open(struct backend **backend, unsigned depth)
 static int
 fake_queue(struct backend *backend, int fd, uint64_t offset, uint32_t bytes, uint32_t token)
 {
-	(void) backend;
-	(void) fd;
 	assert_true(fake.count < MAX_REQUESTS);
 	if (fake.refuse > 0)
 	{
@@ -89,8 +86,6 @@ fake_flush(struct backend *backend, unsigned want, unsigned wait_us, struct back
 {
 	int			n = 0;
 
-	(void) backend;
-	(void) want;
 	fake_now_us += wait_us;
 	if (fake.broken < 0)
 		return fake.broken;
@@ -112,7 +107,6 @@ fake_residency(int fd, uint64_t offset, uint32_t bytes)
 {
 	unsigned	gone = 0;
 
-	(void) fd;
 	fake.checks++;
 	if (fake.no_cachestat)
 		return -ENOSYS;
@@ -124,7 +118,6 @@ fake_residency(int fd, uint64_t offset, uint32_t bytes)
 static bool
 fake_release(int fd, uint64_t offset, uint32_t bytes)
 {
-	(void) fd;
 	assert_int_equal(bytes, BLOCK_BYTES);
 	assert_true(offset / BLOCK_BYTES < MAX_REQUESTS);
 	fake.releases++;
@@ -135,7 +128,6 @@ fake_release(int fd, uint64_t offset, uint32_t bytes)
 static void
 fake_close(struct backend *backend)
 {
-	(void) backend;
 }
 
 static const struct backend_ops fake_backend = {

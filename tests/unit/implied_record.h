@@ -9,16 +9,12 @@
 
 #include "postgres.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
 #include "access/heapam_xlog.h"
 #include "access/rmgr.h"
 
 #include "implied.h"
 #include "implied_truth.h"
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* The server's replacement isn't linked. */
 #undef printf
@@ -122,54 +118,37 @@ check_page(int i, uint32 slru, uint32 page)
 }
 
 /*
- * Main data of a heap record: all flags are its last byte, but a multi-insert's
- * and an update's.
+ * Main data of a heap record.  All have flags; a record of another kind than
+ * those listed is a prune record.
  */
 static inline void
 heap_record(RmgrId rmid, uint8 info, uint8 flags)
 {
+	static const struct
+	{
+		RmgrId		rmid;
+		uint8		info;
+		size_t		flags;		/* where they are in the data */
+		size_t		length;		/* of the data */
+	}			kinds[] = {
+		{RM_HEAP_ID, XLOG_HEAP_INSERT, offsetof(xl_heap_insert, flags), SizeOfHeapInsert},
+		{RM_HEAP_ID, XLOG_HEAP_DELETE, offsetof(xl_heap_delete, flags), SizeOfHeapDelete},
+		{RM_HEAP_ID, XLOG_HEAP_UPDATE, offsetof(xl_heap_update, flags), SizeOfHeapUpdate},
+		{RM_HEAP_ID, XLOG_HEAP_HOT_UPDATE, offsetof(xl_heap_update, flags), SizeOfHeapUpdate},
+		{RM_HEAP_ID, XLOG_HEAP_LOCK, offsetof(xl_heap_lock, flags), SizeOfHeapLock},
+		{RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT, offsetof(xl_heap_multi_insert, flags), SizeOfHeapMultiInsert},
+		{RM_HEAP2_ID, XLOG_HEAP2_VISIBLE, offsetof(xl_heap_visible, flags), SizeOfHeapVisible},
+		{RM_HEAP2_ID, XLOG_HEAP2_LOCK_UPDATED, offsetof(xl_heap_lock_updated, flags), SizeOfHeapLockUpdated},
+		{0, 0, offsetof(xl_heap_prune, flags), SizeOfHeapPrune},
+	};
+	size_t		kind = 0;
+
+	while (kind < lengthof(kinds) - 1 && (kinds[kind].rmid != rmid || kinds[kind].info != info))
+		kind++;
 	begin(rmid, info);
 	memset(data, 0, 64);
-	if (rmid == RM_HEAP_ID && info == XLOG_HEAP_INSERT)
-	{
-		((xl_heap_insert *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapInsert;
-	}
-	else if (rmid == RM_HEAP_ID && info == XLOG_HEAP_DELETE)
-	{
-		((xl_heap_delete *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapDelete;
-	}
-	else if (rmid == RM_HEAP_ID && (info == XLOG_HEAP_UPDATE || info == XLOG_HEAP_HOT_UPDATE))
-	{
-		((xl_heap_update *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapUpdate;
-	}
-	else if (rmid == RM_HEAP_ID && info == XLOG_HEAP_LOCK)
-	{
-		((xl_heap_lock *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapLock;
-	}
-	else if (rmid == RM_HEAP2_ID && info == XLOG_HEAP2_MULTI_INSERT)
-	{
-		((xl_heap_multi_insert *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapMultiInsert;
-	}
-	else if (rmid == RM_HEAP2_ID && info == XLOG_HEAP2_VISIBLE)
-	{
-		((xl_heap_visible *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapVisible;
-	}
-	else if (rmid == RM_HEAP2_ID && info == XLOG_HEAP2_LOCK_UPDATED)
-	{
-		((xl_heap_lock_updated *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapLockUpdated;
-	}
-	else
-	{
-		((xl_heap_prune *) data)->flags = flags;
-		record->main_data_len = SizeOfHeapPrune;
-	}
+	data[kinds[kind].flags] = (char) flags;
+	record->main_data_len = kinds[kind].length;
 }
 
 #endif							/* IMPLIED_RECORD_H */

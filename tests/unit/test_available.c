@@ -137,8 +137,7 @@ available_in(const char *cgroup, unsigned file_mb)
 }
 
 /* Other processes allocate and free memory between the two readings. */
-static void
-test_is_no_more_than_the_machine_has(void **state)
+TEST(test_is_no_more_than_the_machine_has)
 {
 	uint64_t	before = mem_available();
 	uint64_t	available = available__bytes();
@@ -149,8 +148,7 @@ test_is_no_more_than_the_machine_has(void **state)
 }
 
 /* Lost otherwise: blocks would be read ahead only to be evicted before use. */
-static void
-test_is_no_more_than_the_cgroup_allows(void **state)
+TEST(test_is_no_more_than_the_cgroup_allows)
 {
 	if (outer[0] == '\0')
 		skip();
@@ -158,8 +156,7 @@ test_is_no_more_than_the_cgroup_allows(void **state)
 }
 
 /* Lost otherwise: limits are usually set on a slice, above the service. */
-static void
-test_a_limit_counts_for_the_cgroups_below(void **state)
+TEST(test_a_limit_counts_for_the_cgroups_below)
 {
 	if (outer[0] == '\0')
 		skip();
@@ -167,8 +164,7 @@ test_a_limit_counts_for_the_cgroups_below(void **state)
 }
 
 /* Lost otherwise: with a full page cache, which is usual, nothing would be read ahead. */
-static void
-test_page_cache_makes_room(void **state)
+TEST(test_page_cache_makes_room)
 {
 	if (outer[0] == '\0')
 		skip();
@@ -176,8 +172,7 @@ test_page_cache_makes_room(void **state)
 }
 
 /* Lost otherwise: what sessions read would be released though there is room for all. */
-static void
-test_page_cache_is_not_unused(void **state)
+TEST(test_page_cache_is_not_unused)
 {
 	uint64_t	unused;
 
@@ -189,17 +184,4 @@ test_page_cache_is_not_unused(void **state)
 	assert_in_range(result_in(inner, available__free_bytes, 96), 0, LIMIT / 4);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_is_no_more_than_the_machine_has),
-		cmocka_unit_test(test_is_no_more_than_the_cgroup_allows),
-		cmocka_unit_test(test_a_limit_counts_for_the_cgroups_below),
-		cmocka_unit_test(test_page_cache_makes_room),
-		cmocka_unit_test(test_page_cache_is_not_unused),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, make_cgroups, remove_cgroups);
-}
+UNIT_MAIN(make_cgroups, remove_cgroups, NULL, NULL)

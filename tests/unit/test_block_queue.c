@@ -56,8 +56,7 @@ sweep_is_done(void)
 }
 
 /* Lost otherwise: disks would seek to and fro, with a request for each block. */
-static void
-test_orders_and_joins(void **state)
+TEST(test_orders_and_joins)
 {
 	add(2, 0, 7, 10);
 	add(1, 0, 5, 11);
@@ -75,8 +74,7 @@ test_orders_and_joins(void **state)
 	assert_int_equal(queue.ahead, 6);
 }
 
-static void
-test_a_block_named_twice_is_read_once(void **state)
+TEST(test_a_block_named_twice_is_read_once)
 {
 	add(1, 0, 5, 10);
 	add(1, 0, 5, 20);
@@ -88,8 +86,7 @@ test_a_block_named_twice_is_read_once(void **state)
 	assert_int_equal(queue.ahead, 2);
 }
 
-static void
-test_runs_are_bounded(void **state)
+TEST(test_runs_are_bounded)
 {
 	for (uint32_t i = 0; i < 40; i++)
 		add(1, 0, 39 - i, i);
@@ -100,8 +97,7 @@ test_runs_are_bounded(void **state)
 }
 
 /* Lost otherwise: a block could wait forever while others keep coming. */
-static void
-test_what_comes_later_waits_for_the_next_sweep(void **state)
+TEST(test_what_comes_later_waits_for_the_next_sweep)
 {
 	add(1, 0, 50, 1);
 	block_queue__begin_sweep(&queue, 100);
@@ -113,8 +109,7 @@ test_what_comes_later_waits_for_the_next_sweep(void **state)
 }
 
 /* Lost otherwise: more would be read ahead than memory can hold. */
-static void
-test_a_sweep_takes_the_oldest(void **state)
+TEST(test_a_sweep_takes_the_oldest)
 {
 	for (uint32_t i = 0; i < 10; i++)
 		add(1, 0, 100 - 2 * i, i);
@@ -128,8 +123,7 @@ test_a_sweep_takes_the_oldest(void **state)
 }
 
 /* Lost otherwise: redo would wait until a sweep reaches its next block. */
-static void
-test_the_deadline_queue_goes_first(void **state)
+TEST(test_the_deadline_queue_goes_first)
 {
 	struct block_run run;
 
@@ -156,8 +150,7 @@ test_the_deadline_queue_goes_first(void **state)
 }
 
 /* Lost otherwise: blocks would be read that nobody needs any more. */
-static void
-test_what_was_replayed_is_removed(void **state)
+TEST(test_what_was_replayed_is_removed)
 {
 	struct block_run missed;
 
@@ -175,36 +168,33 @@ test_what_was_replayed_is_removed(void **state)
 	assert_true(sweep_is_done());
 }
 
-/* A run that could not be read holds no memory. */
+/* Take the next run, of which this became. */
 static void
-test_what_failed_is_not_ahead(void **state)
+take_as(enum block_outcome outcome)
+{
+	struct block_run run;
+
+	assert_true(block_queue__next(&queue, 16, &run));
+	block_queue__finish(&queue, &run, outcome);
+}
+
+/* A run that could not be read holds no memory. */
+TEST(test_what_failed_is_not_ahead)
 {
 	struct block_run run;
 
 	add(1, 0, 1, 1);
 	add(1, 0, 2, 1);
 	block_queue__begin_sweep(&queue, 100);
-	assert_true(block_queue__next(&queue, 16, &run));
-	block_queue__finish(&queue, &run, BLOCK_REFUSED);
+	take_as(BLOCK_REFUSED);
 	assert_int_equal(queue.ahead, 0);
 	assert_int_equal(queue.queued, 0);
 	assert_false(block_queue__retire(&queue, 2, &run));
 	assert_int_equal(queue.ahead, 0);
 }
 
-/* Take the next run, which is resident. */
-static void
-skip_resident(void)
-{
-	struct block_run run;
-
-	assert_true(block_queue__next(&queue, 16, &run));
-	block_queue__finish(&queue, &run, BLOCK_RESIDENT);
-}
-
 /* Only what was submitted and redo has not reached may have to be read again. */
-static void
-test_submitted_blocks_are_found_by_position(void **state)
+TEST(test_submitted_blocks_are_found_by_position)
 {
 	struct block_run run;
 
@@ -213,9 +203,8 @@ test_submitted_blocks_are_found_by_position(void **state)
 	block_queue__begin_sweep(&queue, 4);
 	take(1, 0, 0, 1, 0, 0);
 	take(1, 0, 2, 1, 1, 0);
-	skip_resident();
-	assert_true(block_queue__next(&queue, 16, &run));
-	block_queue__finish(&queue, &run, BLOCK_REFUSED);
+	take_as(BLOCK_RESIDENT);
+	take_as(BLOCK_REFUSED);
 	assert_false(block_queue__retire(&queue, 1, &run));
 	for (uint64_t position = 0; position < 6; position++)
 		assert_int_equal(block_queue__submitted(&queue, position, &run),
@@ -226,30 +215,19 @@ test_submitted_blocks_are_found_by_position(void **state)
 	assert_true(run.evicted);
 }
 
-/* Take the next run, which was absent. */
-static void
-read_absent(void)
-{
-	struct block_run run;
-
-	assert_true(block_queue__next(&queue, 16, &run));
-	block_queue__finish(&queue, &run, BLOCK_READ_ABSENT);
-}
-
 /* Lost otherwise: blocks that redo will read, or of other processes, would be released. */
-static void
-test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
+TEST(test_what_was_absent_is_returned_when_redo_has_used_it)
 {
 	struct block_run run;
 
 	for (uint32_t i = 0; i < 5; i++)
 		add(1, 0, 2 * i, i);
 	block_queue__begin_sweep(&queue, 100);
-	read_absent();
-	skip_resident();			/* another process has read it */
-	read_absent();
+	take_as(BLOCK_READ_ABSENT);
+	take_as(BLOCK_RESIDENT);	/* another process has read it */
+	take_as(BLOCK_READ_ABSENT);
 	take(1, 0, 6, 1, 3, 0);		/* another process may have */
-	read_absent();
+	take_as(BLOCK_READ_ABSENT);
 	assert_false(block_queue__used(&queue, 0, &run));
 	assert_false(block_queue__retire(&queue, 4, &run));
 	assert_false(block_queue__used(&queue, 4, &run));
@@ -268,7 +246,7 @@ test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
 	{
 		add(1, 0, 2 * i, i);
 		block_queue__begin_sweep(&queue, 100);
-		read_absent();
+		take_as(BLOCK_READ_ABSENT);
 		assert_false(block_queue__retire(&queue, i + 1, &run));
 	}
 	for (uint32_t i = 80 - 64; i < 80; i++)
@@ -280,8 +258,7 @@ test_what_was_absent_is_returned_when_redo_has_used_it(void **state)
 }
 
 /* Every block is returned exactly once, in any mix of deadlines, sweeps and redo. */
-static void
-test_random_traffic_loses_nothing(void **state)
+TEST(test_random_traffic_loses_nothing)
 {
 	enum
 	{
@@ -325,25 +302,4 @@ test_random_traffic_loses_nothing(void **state)
 	assert_int_equal(queue.ahead, 0);
 }
 
-#define BLOCK_QUEUE_TEST(test) cmocka_unit_test_setup_teardown(test, make_queue, free_queue)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BLOCK_QUEUE_TEST(test_orders_and_joins),
-		BLOCK_QUEUE_TEST(test_a_block_named_twice_is_read_once),
-		BLOCK_QUEUE_TEST(test_runs_are_bounded),
-		BLOCK_QUEUE_TEST(test_what_comes_later_waits_for_the_next_sweep),
-		BLOCK_QUEUE_TEST(test_a_sweep_takes_the_oldest),
-		BLOCK_QUEUE_TEST(test_the_deadline_queue_goes_first),
-		BLOCK_QUEUE_TEST(test_what_was_replayed_is_removed),
-		BLOCK_QUEUE_TEST(test_what_failed_is_not_ahead),
-		BLOCK_QUEUE_TEST(test_submitted_blocks_are_found_by_position),
-		BLOCK_QUEUE_TEST(test_what_was_absent_is_returned_when_redo_has_used_it),
-		BLOCK_QUEUE_TEST(test_random_traffic_loses_nothing),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, make_queue, free_queue)

@@ -137,8 +137,7 @@ expect_causes(uint64_t count, enum tally_cause cause)
 }
 
 /* Lost otherwise: the difference between a block in time and one that redo waited for. */
-static void
-test_classes(void **state)
+TEST(test_classes)
 {
 	inserted(TRACE_WHO_DAEMON, 1);
 	found(1);
@@ -155,8 +154,7 @@ test_classes(void **state)
 }
 
 /* Lost otherwise: who deserves the credit, the daemon, the server, or nobody. */
-static void
-test_sources(void **state)
+TEST(test_sources)
 {
 	inserted(TRACE_WHO_SERVER, 1);
 	inserted(TRACE_WHO_READAHEAD, 2);
@@ -171,8 +169,7 @@ test_sources(void **state)
 }
 
 /* Lost otherwise: what sessions did before their server crashed, counted as redo's. */
-static void
-test_other_processes(void **state)
+TEST(test_other_processes)
 {
 	classify.startup = STARTUP + 1;
 	inserted(TRACE_WHO_SERVER, 1);
@@ -186,8 +183,7 @@ test_other_processes(void **state)
 }
 
 /* Lost otherwise: the timeline of reads without a time, and histograms of those that were. */
-static void
-test_reads_without_time(void **state)
+TEST(test_reads_without_time)
 {
 	struct trace_read event = {
 		.type = TRACE_EVENT_READ,.file = HEAP,.block = 1,.bytes = 8192,.pid = STARTUP,
@@ -202,8 +198,7 @@ test_reads_without_time(void **state)
 }
 
 /* Lost otherwise: that a block of two pages counts once. */
-static void
-test_pages_of_a_block(void **state)
+TEST(test_pages_of_a_block)
 {
 	inserted(TRACE_WHO_DAEMON, 1);
 	inserted(TRACE_WHO_DAEMON, 1);
@@ -218,8 +213,7 @@ test_pages_of_a_block(void **state)
 }
 
 /* Lost otherwise: what became of blocks that redo never read. */
-static void
-test_waste(void **state)
+TEST(test_waste)
 {
 	const struct tally_prefetcher *daemon = &tally.prefetchers[TALLY_DAEMON];
 
@@ -242,8 +236,7 @@ test_waste(void **state)
 }
 
 /* Lost otherwise: which part of the system to fix. */
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
 	missed(1);
 	expect_causes(1, TALLY_NOT_REFERENCED);
@@ -256,8 +249,7 @@ test_causes(void **state)
 }
 
 /* Lost otherwise: that no cause is invented where none is certain. */
-static void
-test_cause_unknown(void **state)
+TEST(test_cause_unknown)
 {
 	classify.references_complete = false;
 	missed(1);
@@ -268,8 +260,7 @@ test_cause_unknown(void **state)
 }
 
 /* Lost otherwise: that memory is too small. */
-static void
-test_cause_evicted(void **state)
+TEST(test_cause_evicted)
 {
 	referenced(1);
 	inserted(TRACE_WHO_DAEMON, 1);
@@ -291,8 +282,7 @@ test_cause_evicted(void **state)
 }
 
 /* A block that was evicted and read ahead once more is in time again. */
-static void
-test_again_after_eviction(void **state)
+TEST(test_again_after_eviction)
 {
 	inserted(TRACE_WHO_DAEMON, 1);
 	deleted(TRACE_WHO_OTHER, 1);
@@ -305,8 +295,7 @@ test_again_after_eviction(void **state)
 }
 
 /* Lost otherwise: a call for several blocks, of which only some were there. */
-static void
-test_several_blocks(void **state)
+TEST(test_several_blocks)
 {
 	inserted(TRACE_WHO_DAEMON, 10);
 	read_from(HEAP, 10, 3 * 8192, 0x6, TRACE_READ_SLEPT);
@@ -318,8 +307,7 @@ test_several_blocks(void **state)
 }
 
 /* Lost otherwise: WAL counts as blocks, or is not counted at all. */
-static void
-test_wal(void **state)
+TEST(test_wal)
 {
 	read_from(WAL, 0, 8192, 0, 0);
 	read_from(WAL, 1, 8192, 0, TRACE_READ_SLEPT);
@@ -334,8 +322,7 @@ test_wal(void **state)
 }
 
 /* Lost otherwise: rows by relation, SLRU and resource manager. */
-static void
-test_rows(void **state)
+TEST(test_rows)
 {
 	char		path[RELPATH_BYTES];
 
@@ -354,8 +341,7 @@ test_rows(void **state)
 }
 
 /* Lost otherwise: which block of a relation of several gigabytes it is. */
-static void
-test_segments(void **state)
+TEST(test_segments)
 {
 	referenced(SEGMENT + 3);
 	read_from(HEAP1, 3, 8192, 1, 0);
@@ -364,8 +350,7 @@ test_segments(void **state)
 }
 
 /* Lost otherwise: what other processes do, or nonsense, gets into the numbers. */
-static void
-test_strangers(void **state)
+TEST(test_strangers)
 {
 	struct trace_read event = {.type = TRACE_EVENT_READ,.file = HEAP,.bytes = 8192,.pid = STARTUP + 1};
 	uint8_t		nonsense[3] = {TRACE_EVENT_READ, 0, 0};
@@ -382,8 +367,7 @@ test_strangers(void **state)
 }
 
 /* Lost otherwise: a trace's memory, which must not grow without bound. */
-static void
-test_bounded_memory(void **state)
+TEST(test_bounded_memory)
 {
 	for (uint32_t block = 0; block < 10000; block++)
 		inserted(TRACE_WHO_DAEMON, block);
@@ -400,29 +384,4 @@ test_bounded_memory(void **state)
 	assert_int_equal(classify.lost_blocks, 10000 - 1024 * 3 / 4);
 }
 
-#define CASE(test)	cmocka_unit_test_setup_teardown(test, begin, end)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(test_classes),
-		CASE(test_sources),
-		CASE(test_other_processes),
-		CASE(test_reads_without_time),
-		CASE(test_pages_of_a_block),
-		CASE(test_waste),
-		CASE(test_causes),
-		CASE(test_cause_unknown),
-		CASE(test_cause_evicted),
-		CASE(test_again_after_eviction),
-		CASE(test_several_blocks),
-		CASE(test_wal),
-		CASE(test_rows),
-		CASE(test_segments),
-		CASE(test_strangers),
-		CASE(test_bounded_memory),
-	};
-
-	return cmocka_run_group_tests_name("classify", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, begin, end)

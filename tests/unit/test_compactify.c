@@ -31,11 +31,30 @@
 #include "storage/compactify.h"
 
 #undef printf
+#undef vprintf
 #undef fprintf
 
 static char *page_stock;		/* what stock makes of a page */
 static char *page_other;		/* what the other makes of it */
 static char *page_before;		/* the page as made */
+static const char *what;		/* goes into the names of tests */
+static int	ntests;
+static int	nfailed;
+
+/* Print the result of a test. */
+static void
+report(bool passed, const char *format,...)
+{
+	va_list		args;
+
+	printf("%sok %d - %s: ", passed ? "" : "not ", ++ntests, what);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+	nfailed += !passed;
+}
 
 typedef struct Call
 {
@@ -327,16 +346,16 @@ check_free_space(int npages, uint64 seed)
 int
 main(int argc, char **argv)
 {
-	int			ntests = 0;
-	int			failed = 0;
 	int			npages = argc > 2 ? atoi(argv[2]) : 0;
 	uint64		seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 20261121;
+	int			errors;
 
 	if (npages < 1 || seed == 0)
 	{
 		fprintf(stderr, "usage: test_compactify WHAT PAGES [SEED]\n");
 		return 2;
 	}
+	what = argv[1];
 	page_stock = malloc(BLCKSZ);
 	page_other = malloc(BLCKSZ);
 	page_before = malloc(BLCKSZ);
@@ -346,52 +365,28 @@ main(int argc, char **argv)
 			continue;
 		for (int damaged = 0; damaged <= 1; damaged++)
 		{
-			int			errors = 0;
-			bool		ok;
-
-			*each->clear_page_space = false;
-			ok = check_many(each, damaged, npages, seed, &errors);
+			bool		same;
 
 			/* Lost otherwise: pages as stock leaves them, errors as stock raises them. */
-			printf("%sok %d - %s: %s as stock on %d %s pages, %d errors\n", ok ? "" : "not ",
-				   ++ntests, argv[1], each->name, npages, damaged ? "damaged" : "valid",
-				   errors);
-			fflush(stdout);
-			failed += !ok;
+			errors = 0;
+			*each->clear_page_space = false;
+			same = check_many(each, damaged, npages, seed, &errors);
+			report(same, "%s as stock on %d %s pages, %d errors", each->name, npages,
+				   damaged ? "damaged" : "valid", errors);
 		}
-
-		{
-			bool		ok = takes_most(each, npages, seed);
-
-			/* Lost otherwise: all speed, as stock's code would do it all. */
-			printf("%sok %d - %s: %s does most pages itself\n", ok ? "" : "not ",
-				   ++ntests, argv[1], each->name);
-			failed += !ok;
-		}
-
-		{
-			int			errors = 0;
-			bool		ok;
-
-			*each->clear_page_space = true;
-			ok = check_many(each, false, npages, seed + 1, &errors);
-			/* Lost otherwise: what was deleted stays on compressing storage, or more than it goes. */
-			printf("%sok %d - %s: %s clears what was vacated on %d pages\n", ok ? "" : "not ",
-				   ++ntests, argv[1], each->name, npages);
-			failed += !ok;
-		}
+		/* Lost otherwise: all speed, as stock's code would do it all. */
+		report(takes_most(each, npages, seed), "%s does most pages itself", each->name);
+		/* Lost otherwise: what was deleted stays on compressing storage, or more than it goes. */
+		*each->clear_page_space = true;
+		report(check_many(each, false, npages, seed + 1, &errors),
+			   "%s clears what was vacated on %d pages", each->name, npages);
 	}
-	{
-		bool		ok = check_free_space(npages, seed);
-
-		/* Lost otherwise: room on full pages, or inserts that fail where there's none. */
-		printf("%sok %d - %s: free space is found on %d pages full of line pointers\n",
-			   ok ? "" : "not ", ++ntests, argv[1], npages);
-		failed += !ok;
-	}
+	/* Lost otherwise: room on full pages, or inserts that fail where there's none. */
+	report(check_free_space(npages, seed),
+		   "free space is found on %d pages full of line pointers", npages);
 	printf("1..%d\n", ntests);
 	free(page_stock);
 	free(page_other);
 	free(page_before);
-	return failed > 0;
+	return nfailed > 0;
 }

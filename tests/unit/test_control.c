@@ -72,8 +72,7 @@ work(device_speed device, double seconds, bool redo_waits, double noise)
 }
 
 /* Lost otherwise: arrays of many disks would be used like one. */
-static void
-goes_deeper_as_long_as_that_is_faster(void **state)
+TEST(goes_deeper_as_long_as_that_is_faster)
 {
 	begin(4096);
 	work(array, 15, true, 0.05);
@@ -92,8 +91,7 @@ goes_deeper_as_long_as_that_is_faster(void **state)
 }
 
 /* The bound need not be a power of two. */
-static void
-never_exceeds_the_bound(void **state)
+TEST(never_exceeds_the_bound)
 {
 	begin(700);
 	work(array, 15, true, 0);
@@ -105,8 +103,7 @@ never_exceeds_the_bound(void **state)
 }
 
 /* Lost otherwise: redo's own reads would wait in a long queue for nothing. */
-static void
-returns_from_a_depth_that_brings_nothing(void **state)
+TEST(returns_from_a_depth_that_brings_nothing)
 {
 	const device_speed devices[] = {ssd, volume};
 
@@ -121,8 +118,7 @@ returns_from_a_depth_that_brings_nothing(void **state)
 }
 
 /* Lost otherwise: noise would raise the depth in the end, as one probe of many succeeds. */
-static void
-probes_become_rare(void **state)
+TEST(probes_become_rare)
 {
 	uint64_t	failed;
 
@@ -135,8 +131,7 @@ probes_become_rare(void **state)
 }
 
 /* Lost otherwise: what was measured in a bad time would last. */
-static void
-finds_out_later_that_deeper_is_faster(void **state)
+TEST(finds_out_later_that_deeper_is_faster)
 {
 	begin(1024);
 	work(ssd, 1, true, 0);
@@ -146,8 +141,7 @@ finds_out_later_that_deeper_is_faster(void **state)
 }
 
 /* A depth that redo does not wait for is enough. */
-static void
-does_not_go_deeper_while_redo_does_not_wait(void **state)
+TEST(does_not_go_deeper_while_redo_does_not_wait)
 {
 	begin(1024);
 	work(array, 20, false, 0);
@@ -156,8 +150,7 @@ does_not_go_deeper_while_redo_does_not_wait(void **state)
 }
 
 /* While nothing is queued, the speed is redo's and means nothing. */
-static void
-learns_nothing_from_an_idle_device(void **state)
+TEST(learns_nothing_from_an_idle_device)
 {
 	begin(1024);
 	for (int i = 0; i < 10000; i++)
@@ -166,8 +159,7 @@ learns_nothing_from_an_idle_device(void **state)
 	assert_int_equal(control.changes + control.failed_probes, 0);
 }
 
-static void
-a_fixed_depth_stays(void **state)
+TEST(a_fixed_depth_stays)
 {
 	begin(1024);
 	control__init(&control, 256, READAHEAD, false);
@@ -179,8 +171,7 @@ a_fixed_depth_stays(void **state)
 }
 
 /* What was learned is kept for the next recovery, a probe that has not ended is not. */
-static void
-the_next_recovery_begins_where_the_last_one_ended(void **state)
+TEST(the_next_recovery_begins_where_the_last_one_ended)
 {
 	begin(4096);
 	while (control.settled < 512 || control.io_depth == control.settled)
@@ -191,8 +182,7 @@ the_next_recovery_begins_where_the_last_one_ended(void **state)
 }
 
 /* Lost otherwise: what is read ahead would be evicted before redo uses it. */
-static void
-the_readahead_limit_follows_memory(void **state)
+TEST(the_readahead_limit_follows_memory)
 {
 	begin(64);
 	control__fit(&control, now_us, UINT64_MAX);
@@ -217,8 +207,7 @@ the_readahead_limit_follows_memory(void **state)
 }
 
 /* Lost otherwise: redo's writes would wait for reads that make them necessary. */
-static void
-little_memory_bounds_the_depth(void **state)
+TEST(little_memory_bounds_the_depth)
 {
 	begin(1024);
 	control__fit(&control, now_us, 3200);
@@ -243,8 +232,7 @@ little_memory_bounds_the_depth(void **state)
 }
 
 /* The user's bound holds, however small it is. */
-static void
-a_small_readahead_limit_stays(void **state)
+TEST(a_small_readahead_limit_stays)
 {
 	control__init(&control, 1024, 1, true);
 	control__begin(&control, now_us);
@@ -254,24 +242,4 @@ a_small_readahead_limit_stays(void **state)
 	assert_int_equal(control.changes, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_deeper_as_long_as_that_is_faster),
-		cmocka_unit_test(never_exceeds_the_bound),
-		cmocka_unit_test(returns_from_a_depth_that_brings_nothing),
-		cmocka_unit_test(probes_become_rare),
-		cmocka_unit_test(finds_out_later_that_deeper_is_faster),
-		cmocka_unit_test(does_not_go_deeper_while_redo_does_not_wait),
-		cmocka_unit_test(learns_nothing_from_an_idle_device),
-		cmocka_unit_test(a_fixed_depth_stays),
-		cmocka_unit_test(the_next_recovery_begins_where_the_last_one_ended),
-		cmocka_unit_test(the_readahead_limit_follows_memory),
-		cmocka_unit_test(little_memory_bounds_the_depth),
-		cmocka_unit_test(a_small_readahead_limit_stays),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -106,16 +106,14 @@ assert_between(double value, double least, double most)
 }
 
 /* The targets that the model as a whole is judged by, see scripts/bench disks. */
-static void
-test_spindle_random_reads(void **state)
+TEST(test_spindle_random_reads)
 {
 	assert_between(random_reads(DISK_HDD, 1), 70, 130);
 	assert_between(random_reads(DISK_HDD, 32), 200, 250);
 	assert_between(random_reads(DISK_HDD, 64), 200, 250);
 }
 
-static void
-test_spindle_sequential_reads(void **state)
+TEST(test_spindle_sequential_reads)
 {
 	static const uint32_t lengths[] = {BLOCK, 128 * 1024, 256 * 1024};
 
@@ -135,8 +133,7 @@ test_spindle_sequential_reads(void **state)
 		}
 }
 
-static void
-test_volume_reads(void **state)
+TEST(test_volume_reads)
 {
 	assert_between(random_reads(DISK_GP3, 1), 1240, 1251);
 	assert_between(random_reads(DISK_GP3, 16), 2990, 3005);
@@ -144,8 +141,7 @@ test_volume_reads(void **state)
 }
 
 /* A pause of the reader is made up for, but only a short one. */
-static void
-test_volume_credit(void **state)
+TEST(test_volume_credit)
 {
 	static const unsigned pauses_ms[] = {5, 10, 500};
 	struct disk *disk = make(DISK_GP3);
@@ -176,8 +172,7 @@ test_volume_credit(void **state)
 }
 
 /* A volume counts a large request as several, and has a limit of bytes, too. */
-static void
-test_volume_bytes(void **state)
+TEST(test_volume_bytes)
 {
 	struct reader reader = {
 		.disk = make(DISK_GP3),.depth = 8,.length = 256 * 1024,.sequential = true,
@@ -215,8 +210,7 @@ time_of(struct disk *disk, enum request_kind kind, uint64_t offset, uint32_t len
 	return wait_for(disk, &request) - now;
 }
 
-static void
-test_cache_answers_at_once_until_reset(void **state)
+TEST(test_cache_answers_at_once_until_reset)
 {
 	struct disk *disk = make(DISK_HDD);
 	const uint64_t place = DISK_BYTES / 2;
@@ -235,8 +229,7 @@ test_cache_answers_at_once_until_reset(void **state)
 }
 
 /* A write drops what the cache has of its range, even if the write is done later. */
-static void
-test_write_outdates_the_cache(void **state)
+TEST(test_write_outdates_the_cache)
 {
 	struct disk *disk = make(DISK_HDD);
 
@@ -250,8 +243,7 @@ test_write_outdates_the_cache(void **state)
 }
 
 /* A write is confirmed at once; a flush waits for the platter. */
-static void
-test_write_back(void **state)
+TEST(test_write_back)
 {
 	struct disk *disk = make(DISK_HDD);
 	uint32_t	random = 7;
@@ -266,8 +258,7 @@ test_write_back(void **state)
 }
 
 /* When the buffer is full, writes wait, none is lost, and their order is kept. */
-static void
-test_full_write_buffer(void **state)
+TEST(test_full_write_buffer)
 {
 	enum
 	{
@@ -302,8 +293,7 @@ test_full_write_buffer(void **state)
 }
 
 /* A read at the far end is served although nearer ones keep coming. */
-static void
-test_no_read_starves(void **state)
+TEST(test_no_read_starves)
 {
 	struct disk *disk = make(DISK_HDD);
 	struct request near[16];
@@ -336,8 +326,7 @@ test_no_read_starves(void **state)
 }
 
 /* A model that is called late serves the next request from when it could have. */
-static void
-test_late_callers_cost_nothing(void **state)
+TEST(test_late_callers_cost_nothing)
 {
 	uint64_t	last[2];
 
@@ -371,22 +360,4 @@ test_late_callers_cost_nothing(void **state)
 	assert_int_equal(last[0], last[1]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spindle_random_reads),
-		cmocka_unit_test(test_spindle_sequential_reads),
-		cmocka_unit_test(test_volume_reads),
-		cmocka_unit_test(test_volume_credit),
-		cmocka_unit_test(test_volume_bytes),
-		cmocka_unit_test(test_cache_answers_at_once_until_reset),
-		cmocka_unit_test(test_write_outdates_the_cache),
-		cmocka_unit_test(test_write_back),
-		cmocka_unit_test(test_full_write_buffer),
-		cmocka_unit_test(test_no_read_starves),
-		cmocka_unit_test(test_late_callers_cost_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

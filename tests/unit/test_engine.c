@@ -17,8 +17,7 @@ turn_of(uint32_t block)
 }
 
 /* Lost otherwise: the speed of disks, which a sweep is for. */
-static void
-blocks_are_submitted_in_the_order_of_the_disk(void **state)
+TEST(blocks_are_submitted_in_the_order_of_the_disk)
 {
 	start(256, 4096);
 	for (uint32_t i = 0; i < 200; i++)
@@ -33,8 +32,7 @@ blocks_are_submitted_in_the_order_of_the_disk(void **state)
 }
 
 /* Lost otherwise: redo would wait for the block that it needs next. */
-static void
-what_redo_needs_next_goes_first(void **state)
+TEST(what_redo_needs_next_goes_first)
 {
 	start(256, 4096);
 	for (uint32_t i = 0; i < 200; i++)
@@ -46,8 +44,7 @@ what_redo_needs_next_goes_first(void **state)
 }
 
 /* A server may emit a block late. */
-static void
-blocks_out_of_order_are_counted_and_read(void **state)
+TEST(blocks_out_of_order_are_counted_and_read)
 {
 	start(256, 4096);
 	for (uint32_t i = 0; i < 100; i++)
@@ -62,8 +59,7 @@ blocks_out_of_order_are_counted_and_read(void **state)
 }
 
 /* Lost otherwise: what is read ahead would be evicted before redo comes to it. */
-static void
-no_more_is_ahead_than_the_readahead_limit(void **state)
+TEST(no_more_is_ahead_than_the_readahead_limit)
 {
 	uint32_t	offered = 0;
 
@@ -87,8 +83,7 @@ no_more_is_ahead_than_the_readahead_limit(void **state)
 }
 
 /* Lost otherwise: a device would be flooded, and others wait for it. */
-static void
-no_more_is_in_flight_than_the_depth(void **state)
+TEST(no_more_is_in_flight_than_the_depth)
 {
 	start(64, 4096);
 	fake.allowed = 0;
@@ -103,8 +98,7 @@ no_more_is_in_flight_than_the_depth(void **state)
 }
 
 /* Lost otherwise: reads that nobody needs any more would take the disk from redo. */
-static void
-what_redo_has_reached_is_not_read(void **state)
+TEST(what_redo_has_reached_is_not_read)
 {
 	start(64, 4096);
 	for (uint32_t i = 0; i < 100; i++)
@@ -117,8 +111,7 @@ what_redo_has_reached_is_not_read(void **state)
 }
 
 /* Lost otherwise: a block named twice in one sweep would be read twice. */
-static void
-neighbours_are_joined_and_the_same_is_read_once(void **state)
+TEST(neighbours_are_joined_and_the_same_is_read_once)
 {
 	start(256, 4096);
 	for (uint32_t i = 0; i < 20; i++)
@@ -134,8 +127,7 @@ neighbours_are_joined_and_the_same_is_read_once(void **state)
 }
 
 /* Lost otherwise: a daemon that goes on as if it read. */
-static void
-a_broken_backend_is_reported(void **state)
+TEST(a_broken_backend_is_reported)
 {
 	start(64, 4096);
 	offer(1, 1000);
@@ -146,8 +138,7 @@ a_broken_backend_is_reported(void **state)
 }
 
 /* Lost otherwise: a daemon that never serves the next recovery. */
-static void
-reads_that_do_not_complete_are_given_up(void **state)
+TEST(reads_that_do_not_complete_are_given_up)
 {
 	uint64_t	begin_us = fake_now_us;
 
@@ -161,8 +152,7 @@ reads_that_do_not_complete_are_given_up(void **state)
 }
 
 /* Lost otherwise: blocks, under memory pressure. */
-static void
-refused_requests_are_submitted_again(void **state)
+TEST(refused_requests_are_submitted_again)
 {
 	start(64, 4096);
 	for (uint32_t i = 0; i < 10; i++)
@@ -176,8 +166,7 @@ refused_requests_are_submitted_again(void **state)
 }
 
 /* The file system has less than the WAL names: dropped and truncated relations. */
-static void
-missing_blocks_are_counted_by_reason(void **state)
+TEST(missing_blocks_are_counted_by_reason)
 {
 	const struct redoahead_ref missing = {
 		.lsn = 2000,.spc = RELPATH_DEFAULT_TABLESPACE,.db = 5,.rel = 101,.block = 7
@@ -201,22 +190,4 @@ missing_blocks_are_counted_by_reason(void **state)
 	finish_and_account(30);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(blocks_are_submitted_in_the_order_of_the_disk, stop),
-		cmocka_unit_test_teardown(what_redo_needs_next_goes_first, stop),
-		cmocka_unit_test_teardown(blocks_out_of_order_are_counted_and_read, stop),
-		cmocka_unit_test_teardown(no_more_is_ahead_than_the_readahead_limit, stop),
-		cmocka_unit_test_teardown(no_more_is_in_flight_than_the_depth, stop),
-		cmocka_unit_test_teardown(what_redo_has_reached_is_not_read, stop),
-		cmocka_unit_test_teardown(a_broken_backend_is_reported, stop),
-		cmocka_unit_test_teardown(reads_that_do_not_complete_are_given_up, stop),
-		cmocka_unit_test_teardown(refused_requests_are_submitted_again, stop),
-		cmocka_unit_test_teardown(missing_blocks_are_counted_by_reason, stop),
-		cmocka_unit_test_teardown(neighbours_are_joined_and_the_same_is_read_once, stop),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+UNIT_MAIN(make_files, remove_files, NULL, stop)

@@ -5,34 +5,29 @@
  */
 #include "engine_fixture.h"
 
-/* Blocks 0 to count - 1 of LSN 1000 and up, all read. */
+/* Rounds with redo at an LSN, in which all that is submitted completes. */
 static void
-read_all(unsigned count)
+run_often(uint64_t replay_lsn, int rounds)
 {
-	for (uint32_t i = 0; i < count; i++)
-		offer(i, 1000 + i);
-	for (int i = 0; i < 100; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(1);
-	}
-	assert_int_equal(engine__counters(engine)->blocks_read, count);
-}
-
-/* Let time pass until redo counts as stalled, and complete what is submitted. */
-static void
-stall(uint64_t replay_lsn)
-{
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < rounds; i++)
 	{
 		fake.allowed = MAX_REQUESTS;
 		run(replay_lsn);
 	}
 }
 
-/* Lost otherwise: redo would read on its own, block by block, what was evicted. */
+/* Blocks 0 to count - 1 of LSN 1000 and up, all read. */
 static void
-evicted_blocks_are_read_again_when_redo_waits(void **state)
+read_all(unsigned count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		offer(i, 1000 + i);
+	run_often(1, 100);
+	assert_int_equal(engine__counters(engine)->blocks_read, count);
+}
+
+/* Lost otherwise: redo would read on its own, block by block, what was evicted. */
+TEST(evicted_blocks_are_read_again_when_redo_waits)
 {
 	unsigned	before;
 
@@ -41,7 +36,7 @@ evicted_blocks_are_read_again_when_redo_waits(void **state)
 	before = fake.count;
 	for (unsigned i = 0; i < 2000; i++)
 		fake.gone[i] = i % 2 == 0;
-	stall(1100);
+	run_often(1100, 20);		/* redo counts as stalled */
 	/* As far as redo will come soon, each once. */
 	assert_int_equal(fake.count - before, 128);
 	for (unsigned n = before; n < fake.count; n++)
@@ -55,8 +50,7 @@ evicted_blocks_are_read_again_when_redo_waits(void **state)
 }
 
 /* Lost otherwise: CPU time, while nothing is evicted. */
-static void
-residency_is_not_checked_while_redo_proceeds(void **state)
+TEST(residency_is_not_checked_while_redo_proceeds)
 {
 	unsigned	checks;
 
@@ -72,27 +66,15 @@ residency_is_not_checked_while_redo_proceeds(void **state)
 }
 
 /* Lost otherwise: a system call for each block on kernels without cachestat. */
-static void
-without_cachestat_nothing_is_checked(void **state)
+TEST(without_cachestat_nothing_is_checked)
 {
 	start(64, 4096);
 	fake.no_cachestat = true;
 	read_all(2000);
 	for (uint64_t lsn = 1001; lsn < 2000; lsn += 100)
-		stall(lsn);
+		run_often(lsn, 20);
 	assert_int_equal(fake.checks, 1);
 	finish_and_account(2000);
-}
-
-/* As many rounds as it takes until all that was submitted for is there, with redo at an LSN. */
-static void
-run_often(uint64_t replay_lsn, int rounds)
-{
-	for (int i = 0; i < rounds; i++)
-	{
-		fake.allowed = MAX_REQUESTS;
-		run(replay_lsn);
-	}
 }
 
 /* So much memory is unused from now on, which the engine reads in its next round. */
@@ -117,8 +99,7 @@ start_with_little_memory(void)
  * Lost otherwise: memory for what the kernel reads ahead when a page is read that it is
  * about to reclaim.
  */
-static void
-under_memory_pressure_resident_blocks_are_not_submitted(void **state)
+TEST(under_memory_pressure_resident_blocks_are_not_submitted)
 {
 	start_with_little_memory();
 	for (unsigned i = 0; i < 200; i++)
@@ -153,8 +134,7 @@ read_under_memory_pressure(void)
  * Lost otherwise: half of a small page cache, for blocks that are in shared buffers.
  * Those that redo has not reached must stay, and those that others have read.
  */
-static void
-when_memory_is_full_used_blocks_are_released(void **state)
+TEST(when_memory_is_full_used_blocks_are_released)
 {
 	read_under_memory_pressure();
 	read_memory(0, 1);
@@ -169,8 +149,7 @@ when_memory_is_full_used_blocks_are_released(void **state)
 }
 
 /* Lost otherwise: blocks that sessions of a hot standby will read. */
-static void
-while_memory_is_unused_nothing_is_released(void **state)
+TEST(while_memory_is_unused_nothing_is_released)
 {
 	read_under_memory_pressure();
 	read_memory(UINT64_MAX, 1);
@@ -180,8 +159,7 @@ while_memory_is_unused_nothing_is_released(void **state)
 }
 
 /* Lost otherwise: the same, on kernels without cachestat. */
-static void
-blocks_of_unknown_residency_are_not_released(void **state)
+TEST(blocks_of_unknown_residency_are_not_released)
 {
 	start_with_little_memory();
 	fake.no_cachestat = true;
@@ -196,8 +174,7 @@ blocks_of_unknown_residency_are_not_released(void **state)
 }
 
 /* Lost otherwise: what others have read of blocks that are joined. */
-static void
-blocks_resident_in_part_are_not_released(void **state)
+TEST(blocks_resident_in_part_are_not_released)
 {
 	start_with_little_memory();
 	for (uint32_t i = 0; i < 100; i++)
@@ -223,19 +200,4 @@ blocks_resident_in_part_are_not_released(void **state)
 	finish_and_account(208);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(evicted_blocks_are_read_again_when_redo_waits, stop),
-		cmocka_unit_test_teardown(residency_is_not_checked_while_redo_proceeds, stop),
-		cmocka_unit_test_teardown(without_cachestat_nothing_is_checked, stop),
-		cmocka_unit_test_teardown(under_memory_pressure_resident_blocks_are_not_submitted, stop),
-		cmocka_unit_test_teardown(when_memory_is_full_used_blocks_are_released, stop),
-		cmocka_unit_test_teardown(while_memory_is_unused_nothing_is_released, stop),
-		cmocka_unit_test_teardown(blocks_of_unknown_residency_are_not_released, stop),
-		cmocka_unit_test_teardown(blocks_resident_in_part_are_not_released, stop),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+UNIT_MAIN(make_files, remove_files, NULL, stop)

@@ -65,8 +65,7 @@ pin(struct fdcache *cache, uint32_t rel, struct counters *counters)
 	return file;
 }
 
-static void
-test_bound_and_reuse(void **state)
+TEST(test_bound_and_reuse)
 {
 	struct counters counters = {0};
 	struct fdcache *cache;
@@ -87,8 +86,7 @@ test_bound_and_reuse(void **state)
 	fdcache__destroy(cache);
 }
 
-static void
-test_pinned_files_stay(void **state)
+TEST(test_pinned_files_stay)
 {
 	struct counters counters = {0};
 	struct fdcache *cache;
@@ -111,8 +109,7 @@ test_pinned_files_stay(void **state)
 	fdcache__destroy(cache);
 }
 
-static void
-test_missing_and_strange_files(void **state)
+TEST(test_missing_and_strange_files)
 {
 	struct counters counters = {0};
 	struct fdcache *cache;
@@ -127,8 +124,7 @@ test_missing_and_strange_files(void **state)
 	fdcache__destroy(cache);
 }
 
-static void
-test_unlinked_files_are_swept(void **state)
+TEST(test_unlinked_files_are_swept)
 {
 	struct counters counters = {0};
 	struct fdcache *cache;
@@ -152,16 +148,4 @@ test_unlinked_files_are_swept(void **state)
 	fdcache__destroy(cache);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bound_and_reuse),
-		cmocka_unit_test(test_pinned_files_stay),
-		cmocka_unit_test(test_missing_and_strange_files),
-		cmocka_unit_test(test_unlinked_files_are_swept),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+UNIT_MAIN(make_files, remove_files, NULL, NULL)

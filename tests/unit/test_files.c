@@ -69,8 +69,7 @@ expect(const char *path, const char *name, const char *location, const char *exp
 	files__destroy(files);
 }
 
-static void
-test_file_is_found_in_its_tablespace(void **state)
+TEST(test_file_is_found_in_its_tablespace)
 {
 	expect("a/space", "16384", "space", "pg_tblspc/1/" TABLESPACE_DIR "/5/16384");
 	expect("b/space", "16384", "space", "pg_tblspc/2/" TABLESPACE_DIR "/5/16384");
@@ -78,21 +77,11 @@ test_file_is_found_in_its_tablespace(void **state)
 	expect("c/other", "16384", "moved", "pg_tblspc/3/" TABLESPACE_DIR "/5/16384");
 }
 
-static void
-test_dropped_file_is_found_by_name_if_that_is_unique(void **state)
+TEST(test_dropped_file_is_found_by_name_if_that_is_unique)
 {
 	expect(NULL, "16385", "other", "pg_tblspc/3/" TABLESPACE_DIR "/5/16385");
 	expect(NULL, "16385", "space", "pg_tblspc/0/" TABLESPACE_DIR "/5/16385");
 	expect(NULL, "16385", "elsewhere", "pg_tblspc/0/" TABLESPACE_DIR "/5/16385");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file_is_found_in_its_tablespace),
-		cmocka_unit_test(test_dropped_file_is_found_by_name_if_that_is_unique),
-	};
-
-	return cmocka_run_group_tests(tests, make_tablespaces, remove_tablespaces);
-}
+UNIT_MAIN(make_tablespaces, remove_tablespaces, NULL, NULL)

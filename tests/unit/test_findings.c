@@ -49,8 +49,7 @@ expect_width(void)
 }
 
 /* Lost otherwise: a form that everybody can read. */
-static void
-test_histogram(void **state)
+TEST(test_histogram)
 {
 	__u64		slots[40] = {[10] = 1,[12] = 200,[13] = 100};
 
@@ -112,8 +111,7 @@ make_findings(void)
 }
 
 /* Lost otherwise: reports that a terminal of 80 columns can show, on the largest machines too. */
-static void
-test_width(void **state)
+TEST(test_width)
 {
 	struct findings findings = make_findings();
 	const uint64_t large = UINT64_C(123456789012345);
@@ -146,8 +144,7 @@ test_width(void **state)
 }
 
 /* Lost otherwise: the most important numbers, and the warning that some are missing. */
-static void
-test_text(void **state)
+TEST(test_text)
 {
 	struct findings findings = make_findings();
 
@@ -164,8 +161,7 @@ test_text(void **state)
 }
 
 /* Lost otherwise: which relation it is, in which database; and the shape of the table. */
-static void
-test_names(void **state)
+TEST(test_names)
 {
 	struct findings findings = make_findings();
 
@@ -206,8 +202,7 @@ number_of(struct json_object *object, const char *name)
 }
 
 /* Lost otherwise: what programs read. */
-static void
-test_json(void **state)
+TEST(test_json)
 {
 	struct findings findings = make_findings();
 	struct json_object *object;
@@ -235,8 +230,7 @@ test_json(void **state)
 }
 
 /* Lost otherwise: a share of nothing, which must not be 0 or 100 percent. */
-static void
-test_nothing(void **state)
+TEST(test_nothing)
 {
 	struct findings findings = make_findings();
 	struct json_object *object;
@@ -262,8 +256,7 @@ expect_reason(struct refusal_facts facts, int err, const char *part)
 }
 
 /* Lost otherwise: the remedy where the kernel only returns EPERM. */
-static void
-test_refusals(void **state)
+TEST(test_refusals)
 {
 	const struct refusal_facts able = {.has_btf = true,.has_capabilities = true};
 	struct refusal_facts facts = able;
@@ -283,8 +276,7 @@ test_refusals(void **state)
 }
 
 /* Lost otherwise: the sizes of a cluster, wherever a major keeps them. */
-static void
-test_controlfile(void **state)
+TEST(test_controlfile)
 {
 	static const uint32_t sizes[] = {8192, 131072, 8192, 16777216};
 	static const double mark = 1234567.0;
@@ -306,19 +298,4 @@ test_controlfile(void **state)
 	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), -EINVAL);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_width),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_controlfile),
-	};
-
-	return cmocka_run_group_tests_name("findings", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

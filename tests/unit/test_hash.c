@@ -48,8 +48,7 @@ end(void **state)
 }
 
 /* Lost otherwise: entries of a table that grows, and the bound of its memory. */
-static void
-test_grows_up_to_its_bound(void **state)
+TEST(test_grows_up_to_its_bound)
 {
 	uint32_t	count = 0;
 
@@ -66,8 +65,7 @@ test_grows_up_to_its_bound(void **state)
 }
 
 /* Lost otherwise: entries behind a removed one, and the room that it frees. */
-static void
-test_removal(void **state)
+TEST(test_removal)
 {
 	uint32_t	left = 0;
 
@@ -91,13 +89,4 @@ test_removal(void **state)
 	assert_non_null(add(SLOTS));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_grows_up_to_its_bound, begin, end),
-		cmocka_unit_test_setup_teardown(test_removal, begin, end),
-	};
-
-	return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, begin, end)

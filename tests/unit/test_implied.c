@@ -7,23 +7,18 @@
  * records are made by hand.  That redo really reads these blocks, and no others,
  * is shown on a live server by tests/bats/coverage.bats.
  *
- * Run by tests/unit/run-implied.  With the argument "bench" it prints the time
- * per call instead.
+ * Run by tests/unit/run-implied.
  */
 #include "postgres.h"
-
-#include <time.h>
 
 #include "access/visibilitymapdefs.h"
 #include "access/xact.h"
 #include "catalog/storage_xlog.h"
-#include "port/atomics.h"
 
 #include "implied_record.h"
 
 /* Every boundary between map pages, and many blocks between. */
-static void
-test_map_addresses(void **state)
+TEST(test_map_addresses)
 {
 	uint64		step = 1;
 
@@ -39,8 +34,7 @@ test_map_addresses(void **state)
 	}
 }
 
-static void
-test_heap_insert(void **state)
+TEST(test_heap_insert)
 {
 	DecodedBkpBlock *block;
 
@@ -73,8 +67,7 @@ test_heap_insert(void **state)
 	assert_int_equal(implied__of_block(record, 0, refs), 0);
 }
 
-static void
-test_heap_multi_insert(void **state)
+TEST(test_heap_multi_insert)
 {
 	heap_record(RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT, XLH_INSERT_ALL_VISIBLE_CLEARED);
 	name_block(0, MAIN_FORKNUM, 1);
@@ -88,8 +81,7 @@ test_heap_multi_insert(void **state)
 	check_block(0, REDOAHEAD_FORK_FSM, 2);
 }
 
-static void
-test_heap_delete_and_lock(void **state)
+TEST(test_heap_delete_and_lock)
 {
 	heap_record(RM_HEAP_ID, XLOG_HEAP_DELETE, 0);
 	name_block(0, MAIN_FORKNUM, 40000);
@@ -113,8 +105,7 @@ test_heap_delete_and_lock(void **state)
 	check_block(0, REDOAHEAD_FORK_VM, 1);
 }
 
-static void
-test_heap_update(void **state)
+TEST(test_heap_update)
 {
 	/* Within a page: block 0 stands for the old and the new tuple. */
 	heap_record(RM_HEAP_ID, XLOG_HEAP_UPDATE, 0);
@@ -151,8 +142,7 @@ test_heap_update(void **state)
 	assert_int_equal(implied__of_block(record, 1, refs), 0);
 }
 
-static void
-test_heap_prune_and_visible(void **state)
+TEST(test_heap_prune_and_visible)
 {
 	DecodedBkpBlock *block;
 
@@ -173,8 +163,7 @@ test_heap_prune_and_visible(void **state)
 	check_block(0, REDOAHEAD_FORK_FSM, truth__fsm(5000, 0));
 }
 
-static void
-test_others_imply_nothing(void **state)
+TEST(test_others_imply_nothing)
 {
 	for (int rmid = 0; rmid <= UINT8_MAX; rmid++)
 	{
@@ -191,8 +180,7 @@ test_others_imply_nothing(void **state)
 	}
 }
 
-static void
-test_truncate(void **state)
+TEST(test_truncate)
 {
 	static const BlockNumber sizes[] = {
 		0, 1, 4068, 4069, 4070, 32672, 32673, 4069 * 4069 - 1, 4069 * 4069,
@@ -226,8 +214,7 @@ test_truncate(void **state)
 }
 
 /* Any bytes: stay within the record and the array; run under a sanitizer. */
-static void
-test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
 	uint64		seed = 88172645463325252;
 
@@ -261,70 +248,4 @@ test_any_bytes(void **state)
 	}
 }
 
-/*
- * Nanoseconds per call for the record at hand.
- */
-static void
-bench(const char *what)
-{
-	const int	rounds = 20000000;
-	struct timespec begun;
-	struct timespec ended;
-
-	clock_gettime(CLOCK_MONOTONIC, &begun);
-	for (int i = 0; i < rounds; i++)
-	{
-		implied__of_record(&known, record, refs);
-		if (record->max_block_id >= 0)
-			implied__of_block(record, 0, refs);
-		pg_compiler_barrier();
-	}
-	clock_gettime(CLOCK_MONOTONIC, &ended);
-	printf("%-28s %5.1f ns\n", what,
-		   ((ended.tv_sec - begun.tv_sec) * 1e9 +
-			(ended.tv_nsec - begun.tv_nsec)) / rounds);
-}
-
-static void
-bench_all(void)
-{
-	begin(RM_BTREE_ID, 0);
-	name_block(0, MAIN_FORKNUM, 100000);
-	bench("btree (nothing implied)");
-	heap_record(RM_HEAP_ID, XLOG_HEAP_HOT_UPDATE, 0);
-	name_block(0, MAIN_FORKNUM, 100000);
-	bench("HOT update (nothing implied)");
-	heap_record(RM_HEAP_ID, XLOG_HEAP_INSERT, 0);
-	name_block(0, MAIN_FORKNUM, 100000);
-	bench("insert (FSM)");
-	heap_record(RM_HEAP_ID, XLOG_HEAP_INSERT, XLH_INSERT_ALL_VISIBLE_CLEARED);
-	name_block(0, MAIN_FORKNUM, 100000);
-	bench("insert (FSM, VM)");
-	begin(RM_XACT_ID, XLOG_XACT_COMMIT);
-	record->header.xl_xid = 1000000;
-	add_value(TimestampTz, 0);
-	bench("commit (pg_xact)");
-}
-
-int
-main(int argc, char **argv)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map_addresses),
-		cmocka_unit_test(test_heap_insert),
-		cmocka_unit_test(test_heap_multi_insert),
-		cmocka_unit_test(test_heap_delete_and_lock),
-		cmocka_unit_test(test_heap_update),
-		cmocka_unit_test(test_heap_prune_and_visible),
-		cmocka_unit_test(test_others_imply_nothing),
-		cmocka_unit_test(test_truncate),
-		cmocka_unit_test(test_any_bytes),
-	};
-
-	if (argc == 2 && strcmp(argv[1], "bench") == 0)
-	{
-		bench_all();
-		return 0;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -17,8 +17,7 @@
 
 #include "implied_record.h"
 
-static void
-test_commit_and_abort(void **state)
+TEST(test_commit_and_abort)
 {
 	for (uint64 xid = FirstNormalTransactionId; xid <= MaxTransactionId; xid += 12347)
 	{
@@ -46,8 +45,7 @@ test_commit_and_abort(void **state)
 	assert_int_equal(implied__of_record(&known, record, refs), 0);
 }
 
-static void
-test_subtransactions(void **state)
+TEST(test_subtransactions)
 {
 	begin(RM_XACT_ID, XLOG_XACT_COMMIT | XLOG_XACT_HAS_INFO);
 	record->header.xl_xid = 32767;
@@ -78,8 +76,7 @@ test_subtransactions(void **state)
 	assert_int_equal(implied__of_record(&known, record, refs), 0);
 }
 
-static void
-test_prepared(void **state)
+TEST(test_prepared)
 {
 	/* The transaction ID comes after everything else. */
 	begin(RM_XACT_ID, XLOG_XACT_COMMIT_PREPARED | XLOG_XACT_HAS_INFO);
@@ -111,27 +108,6 @@ test_prepared(void **state)
 	add_value(TransactionId, 65535);
 	assert_int_equal(implied__of_record(&known, record, refs), 1);
 	check_page(0, REDOAHEAD_SLRU_XACT, 1);
-}
-
-static void
-test_learns_setting(void **state)
-{
-	xl_parameter_change change = {.track_commit_timestamp = true};
-
-	for (int i = 0; i < 2; i++)
-	{
-		begin(RM_XLOG_ID, XLOG_PARAMETER_CHANGE);
-		add_value(xl_parameter_change, change);
-		assert_int_equal(implied__of_record(&known, record, refs), 0);
-
-		track_commit_timestamp = !change.track_commit_timestamp;
-		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
-		record->header.xl_xid = 50 * 32768;
-		add_value(TimestampTz, 0);
-		assert_int_equal(implied__of_record(&known, record, refs),
-						 change.track_commit_timestamp ? 2 : 1);
-		change.track_commit_timestamp = false;
-	}
 }
 
 /*
@@ -171,8 +147,7 @@ check_multixact(MultiXactId multi, MultiXactOffset offset, int nmembers)
 	assert_true(got <= IMPLIED_MAX_PER_SLRU);
 }
 
-static void
-test_multixact(void **state)
+TEST(test_multixact)
 {
 	check_multixact(1, 1, 2);
 	check_multixact(2046, 1635, 2);
@@ -196,8 +171,7 @@ test_multixact(void **state)
 }
 
 /* Pages that the WAL has created needn't be read. */
-static void
-test_created_pages(void **state)
+TEST(test_created_pages)
 {
 	static const struct
 	{
@@ -258,9 +232,28 @@ test_created_pages(void **state)
 	assert_int_equal(implied__of_record(&known, record, refs), 0);
 }
 
+TEST(test_learns_setting)
+{
+	xl_parameter_change change = {.track_commit_timestamp = true};
+
+	for (int i = 0; i < 2; i++)
+	{
+		begin(RM_XLOG_ID, XLOG_PARAMETER_CHANGE);
+		add_value(xl_parameter_change, change);
+		assert_int_equal(implied__of_record(&known, record, refs), 0);
+
+		track_commit_timestamp = !change.track_commit_timestamp;
+		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
+		record->header.xl_xid = 50 * 32768;
+		add_value(TimestampTz, 0);
+		assert_int_equal(implied__of_record(&known, record, refs),
+						 change.track_commit_timestamp ? 2 : 1);
+		change.track_commit_timestamp = false;
+	}
+}
+
 /* What was learned of an earlier place in the WAL is not held against this. */
-static void
-test_forgets(void **state)
+TEST(test_forgets)
 {
 	begin(RM_CLOG_ID, CLOG_ZEROPAGE);
 	add_value(int64, 3);
@@ -278,18 +271,4 @@ test_forgets(void **state)
 	check_page(0, REDOAHEAD_SLRU_XACT, 3);
 }
 
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commit_and_abort),
-		cmocka_unit_test(test_subtransactions),
-		cmocka_unit_test(test_prepared),
-		cmocka_unit_test(test_multixact),
-		cmocka_unit_test(test_created_pages),
-		cmocka_unit_test(test_learns_setting),
-		cmocka_unit_test(test_forgets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -6,15 +6,10 @@
  * A queue that loses track of the record in replay would make redo of that
  * record go through 2^32 references.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "postgres.h"
 
 #include "lookahead.h"
+#include "unit.h"
 
 static PendingRef queue[8];
 static Lookahead l;
@@ -30,19 +25,16 @@ append(int n)
 static int
 fill(void **state)
 {
-	(void) state;
 	l = (Lookahead) {.refs = queue,.mask = lengthof(queue) - 1};
 	l.head = l.tail = l.replaying = PG_UINT32_MAX - 2;
 	append(lengthof(queue));
 	return 0;
 }
 
-static void
-test_full_queue_loses_the_oldest(void **state)
+TEST(test_full_queue_loses_the_oldest)
 {
 	uint32		tail = l.tail;
 
-	(void) state;
 	assert_int_equal(lookahead__length(&l), lengthof(queue));
 	append(3);
 	assert_int_equal(lookahead__length(&l), lengthof(queue));
@@ -50,11 +42,8 @@ test_full_queue_loses_the_oldest(void **state)
 	assert_int_equal(lookahead__ref(&l, l.tail)->lsn, (uint32) (tail + 4));
 }
 
-static void
-test_record_in_replay_loses_its_references_too(void **state)
+TEST(test_record_in_replay_loses_its_references_too)
 {
-	(void) state;
-
 	/* Of the record in replay, one reference, two, none. */
 	for (uint32 own = 0; own <= 2; own++)
 	{
@@ -68,12 +57,10 @@ test_record_in_replay_loses_its_references_too(void **state)
 	}
 }
 
-static void
-test_references_before_the_record_in_replay_are_removed(void **state)
+TEST(test_references_before_the_record_in_replay_are_removed)
 {
 	uint32		tail;
 
-	(void) state;
 	l.head = l.tail = 100;
 	append(5);
 	tail = l.tail;
@@ -84,14 +71,4 @@ test_references_before_the_record_in_replay_are_removed(void **state)
 	assert_int_equal(l.tail, l.head);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_full_queue_loses_the_oldest, fill),
-		cmocka_unit_test_setup(test_record_in_replay_loses_its_references_too, fill),
-		cmocka_unit_test_setup(test_references_before_the_record_in_replay_are_removed, fill),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, fill, NULL)

@@ -6,12 +6,7 @@
  * A block wrongly believed to be resident would not be read ahead; one that is
  * dropped is submitted twice.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "recent_blocks.c"
 
@@ -64,8 +59,7 @@ holds(const RecentBlocks *table, const BlockKey *key)
 	return false;
 }
 
-static void
-test_every_part_of_a_name_counts(void **state)
+TEST(test_every_part_of_a_name_counts)
 {
 	const BlockKey names[] = {
 		block_key(1, 2, 3, 4, 0, 0), block_key(9, 2, 3, 4, 0, 0), block_key(1, 9, 3, 4, 0, 0),
@@ -74,7 +68,6 @@ test_every_part_of_a_name_counts(void **state)
 	};
 	RecentBlocks	table;
 
-	(void) state;
 	assert_true(recent_blocks__create(&table, 1000));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_false(enter(&table, names[i], i + 1));
@@ -86,13 +79,11 @@ test_every_part_of_a_name_counts(void **state)
 }
 
 /* An entry without a record is free. */
-static void
-test_an_entry_without_a_record_is_free(void **state)
+TEST(test_an_entry_without_a_record_is_free)
 {
 	BlockKey		key = random_key();
 	RecentBlocks	table;
 
-	(void) state;
 	assert_true(recent_blocks__create(&table, 1));
 	assert_false(enter(&table, key, 0));
 	assert_false(enter(&table, key, 7));
@@ -103,13 +94,11 @@ test_an_entry_without_a_record_is_free(void **state)
 #define MANY	4000
 
 /* A full set drops the block whose record is oldest. */
-static void
-test_the_oldest_is_dropped(void **state)
+TEST(test_the_oldest_is_dropped)
 {
 	static BlockKey keys[MANY];
 	RecentBlocks	table;
 
-	(void) state;
 	assert_true(recent_blocks__create(&table, 1));
 	for (int i = 0; i < MANY; i++)
 	{
@@ -128,13 +117,11 @@ test_the_oldest_is_dropped(void **state)
 }
 
 /* A table for so many blocks keeps nearly all of them, adjacent or scattered. */
-static void
-test_it_holds_as_many_as_it_was_created_for(void **state)
+TEST(test_it_holds_as_many_as_it_was_created_for)
 {
 	const uint32_t blocks = 100000;
 	RecentBlocks	table;
 
-	(void) state;
 	for (int scattered = 0; scattered < 2; scattered++)
 	{
 		BlockKey    *keys = malloc(blocks * sizeof(*keys));
@@ -156,12 +143,10 @@ test_it_holds_as_many_as_it_was_created_for(void **state)
 }
 
 /* Adjacent blocks share a page of memory, and no set. */
-static void
-test_adjacent_blocks_share_a_page(void **state)
+TEST(test_adjacent_blocks_share_a_page)
 {
 	RecentBlocks	table;
 
-	(void) state;
 	assert_true(recent_blocks__create(&table, 100000));
 	for (uint32_t first = 0; first < 100 * RECENT_BLOCKS_NEIGHBORS; first += RECENT_BLOCKS_NEIGHBORS)
 	{
@@ -182,16 +167,4 @@ test_adjacent_blocks_share_a_page(void **state)
 	recent_blocks__destroy(&table);
 }
 
-int
-main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_part_of_a_name_counts),
-		cmocka_unit_test(test_an_entry_without_a_record_is_free),
-		cmocka_unit_test(test_the_oldest_is_dropped),
-		cmocka_unit_test(test_it_holds_as_many_as_it_was_created_for),
-		cmocka_unit_test(test_adjacent_blocks_share_a_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

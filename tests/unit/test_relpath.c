@@ -42,8 +42,7 @@ expect_invalid(struct redoahead_ref ref, enum invalid_reason expected)
 	((struct redoahead_ref) {.spc = (s),.db = (d),.rel = (r),.block = (b)})
 #define SLRU(...)	((struct redoahead_ref) {.kind = REDOAHEAD_KIND_SLRU, __VA_ARGS__})
 
-static void
-test_paths(void **state)
+TEST(test_paths)
 {
 	expect_path(REL(.block = 0), "base/5/16384", 0);
 	expect_path(REL(.block = 131071), "base/5/16384", 131071);
@@ -62,8 +61,7 @@ test_paths(void **state)
 	expect_path(SLRU(.rel = 3), "pg_commit_ts/0000", 0);
 }
 
-static void
-test_longest_path_fits(void **state)
+TEST(test_longest_path_fits)
 {
 	struct relpath_layout long_layout = layout;
 	struct relpath_key key = {
@@ -76,8 +74,7 @@ test_longest_path_fits(void **state)
 	assert_string_equal(path + strlen(path) - 16, "_init.4294967295");
 }
 
-static void
-test_invalid(void **state)
+TEST(test_invalid)
 {
 	expect_invalid(REL(.kind = 2), INVALID_KIND);
 	expect_invalid(REL(.fork = 4), INVALID_FORK);
@@ -91,8 +88,7 @@ test_invalid(void **state)
 }
 
 /* Every path that is made can be understood again, and nothing else can. */
-static void
-test_back(void **state)
+TEST(test_back)
 {
 	static const char *const paths[] = {
 		"base/5/16384", "base/5/16384.1", "base/5/16384_fsm", "base/5/16384_vm.1",
@@ -123,16 +119,4 @@ test_back(void **state)
 			fail_msg("\"%s\" counts as a file of blocks", others[i]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_back),
-		cmocka_unit_test(test_longest_path_fits),
-		cmocka_unit_test(test_invalid),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -53,8 +53,7 @@ evict(void)
 }
 
 /* Lost otherwise: blocks would count as resident of which redo must read one half. */
-static void
-all_pages_of_a_range_must_be_resident(void **state)
+TEST(all_pages_of_a_range_must_be_resident)
 {
 	char		byte;
 
@@ -70,8 +69,7 @@ all_pages_of_a_range_must_be_resident(void **state)
 }
 
 /* Lost otherwise: memory that is released, or what is next to it. */
-static void
-a_released_range_is_evicted_and_nothing_else(void **state)
+TEST(a_released_range_is_evicted_and_nothing_else)
 {
 	char		bytes[16384];
 
@@ -95,29 +93,16 @@ a_released_range_is_evicted_and_nothing_else(void **state)
 }
 
 /* Lost otherwise: a check would read what nobody wants any more. */
-static void
-checking_reads_nothing(void **state)
+TEST(checking_reads_nothing)
 {
 	evict();
 	assert_int_equal(residency__of(fd, 16384, 8192), RESIDENT_NONE);
 	assert_int_equal(residency__of(fd, 16384, 8192), RESIDENT_NONE);
 }
 
-static void
-what_is_no_file_is_an_error(void **state)
+TEST(what_is_no_file_is_an_error)
 {
 	assert_true(residency__of(-1, 0, 8192) < 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_pages_of_a_range_must_be_resident),
-		cmocka_unit_test(a_released_range_is_evicted_and_nothing_else),
-		cmocka_unit_test(checking_reads_nothing),
-		cmocka_unit_test(what_is_no_file_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+UNIT_MAIN(make_file, remove_file, NULL, NULL)

@@ -6,8 +6,7 @@
 #include "unit.h"
 
 /* Lost otherwise: the report of an interval, and the sum of all. */
-static void
-test_intervals(void **state)
+TEST(test_intervals)
 {
 	struct tally total = {0};
 	struct tally now = {0};
@@ -37,8 +36,7 @@ test_intervals(void **state)
 }
 
 /* Lost otherwise: the timeline of a long recovery. */
-static void
-test_long_timeline(void **state)
+TEST(test_long_timeline)
 {
 	struct tally tally = {0};
 	uint64_t	sum = 0;
@@ -54,8 +52,7 @@ test_long_timeline(void **state)
 }
 
 /* Lost otherwise: the bounds of a histogram. */
-static void
-test_slots(void **state)
+TEST(test_slots)
 {
 	assert_int_equal(tally__slot(0), 0);
 	assert_int_equal(tally__slot(1), 0);
@@ -65,14 +62,4 @@ test_slots(void **state)
 	assert_int_equal(tally__slot(UINT64_MAX), TRACE_SLOTS - 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_intervals),
-		cmocka_unit_test(test_long_timeline),
-		cmocka_unit_test(test_slots),
-	};
-
-	return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

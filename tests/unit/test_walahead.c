@@ -38,8 +38,7 @@ take_all(uint64_t decode_lsn)
 }
 
 /* Lost otherwise: decoding would wait for each piece of WAL. */
-static void
-test_keeps_ahead_of_decoding(void **state)
+TEST(test_keeps_ahead_of_decoding)
 {
 	begin(1);
 	assert_int_equal(take_all(0), 0);	/* nothing is known yet */
@@ -48,8 +47,7 @@ test_keeps_ahead_of_decoding(void **state)
 	assert_int_equal(take_all(101 * MB + 5), 1 * MB);
 }
 
-static void
-test_names_the_segments(void **state)
+TEST(test_names_the_segments)
 {
 	struct relpath_layout layout = {.timeline = 3};
 	struct block_run run;
@@ -68,8 +66,7 @@ test_names_the_segments(void **state)
 }
 
 /* A second recovery, or a faulty server, may be anywhere. */
-static void
-test_follows_jumps(void **state)
+TEST(test_follows_jumps)
 {
 	begin(1);
 	take_all(100 * MB);
@@ -81,16 +78,14 @@ test_follows_jumps(void **state)
 }
 
 /* Lost otherwise: a standby would read old segments that are about to be overwritten. */
-static void
-test_does_not_read_wal_from_elsewhere(void **state)
+TEST(test_does_not_read_wal_from_elsewhere)
 {
 	begin(0);
 	assert_int_equal(take_all(100 * MB), 0);
 }
 
 /* Lost otherwise: with little memory, WAL is evicted before it is decoded. */
-static void
-test_little_memory_holds_little_wal(void **state)
+TEST(test_little_memory_holds_little_wal)
 {
 	begin(1);
 	walahead__fit(&wal, 32 * MB);
@@ -101,17 +96,4 @@ test_little_memory_holds_little_wal(void **state)
 	assert_int_equal(take_all(300 * MB), 8 * MB);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keeps_ahead_of_decoding),
-		cmocka_unit_test(test_names_the_segments),
-		cmocka_unit_test(test_follows_jumps),
-		cmocka_unit_test(test_does_not_read_wal_from_elsewhere),
-		cmocka_unit_test(test_little_memory_holds_little_wal),
-	};
-
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(NULL, NULL, NULL, NULL)

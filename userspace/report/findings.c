@@ -4,19 +4,12 @@
  */
 #include "report/findings.h"
 
-/* Name of an outcome, as in the report. */
-const char *
-findings__outcome_name(enum findings_outcome outcome)
-{
-	static const char *const names[] = {
-		[FINDINGS_RUNNING] = "running",
-		[FINDINGS_COMPLETED] = "completed",
-		[FINDINGS_INTERRUPTED] = "interrupted",
-		[FINDINGS_STOPPED] = "stopped",
-	};
-
-	return names[outcome];
-}
+const char *const findings__outcome_names[] = {
+	[FINDINGS_RUNNING] = "running",
+	[FINDINGS_COMPLETED] = "completed",
+	[FINDINGS_INTERRUPTED] = "interrupted",
+	[FINDINGS_STOPPED] = "stopped",
+};
 
 /* PostgreSQL's name of a resource manager; of an extension's, its number. */
 const char *

@@ -9,7 +9,9 @@
 
 #include "trace/findings.h"
 
-const char *findings__outcome_name(enum findings_outcome outcome);
+/* Names of outcomes, as in the reports. */
+extern const char *const findings__outcome_names[];
+
 const char *findings__rmgr_name(unsigned rmid, char buffer[16]);
 double		findings__share(uint64_t part, uint64_t whole);
 int			findings__text(const struct findings *findings, FILE *file);

@@ -43,7 +43,7 @@ static void
 add_classes(struct json_object *object, const uint64_t blocks[TALLY_CLASSES])
 {
 	for (int class = 0; class < TALLY_CLASSES; class++)
-		json__count(object, tally__class_name(class), blocks[class]);
+		json__count(object, tally__class_names[class], blocks[class]);
 }
 
 /* What was traced, and how. */
@@ -54,7 +54,7 @@ add_head(struct json_object *object, const struct findings *findings)
 	struct json_object *lost;
 
 	json__text(object, "report", findings->interval ? "interval" : "final");
-	json__text(object, "outcome", findings__outcome_name(findings->outcome));
+	json__text(object, "outcome", findings__outcome_names[findings->outcome]);
 	json__text(object, "data_directory", findings->pgdata);
 	json__count(object, "major", (uint64_t) findings->major);
 	json__count(object, "block_size", findings->block_size);
@@ -104,7 +104,7 @@ add_prefetcher(struct json_object *object, const struct tally_prefetcher *prefet
 	json__count(object, "wasted", tally__wasted(prefetcher));
 	json__count(object, "pending", pending);
 	for (int waste = 0; waste < TALLY_WASTES; waste++)
-		json__count(object, tally__waste_name(waste), prefetcher->wasted[waste]);
+		json__count(object, tally__waste_names[waste], prefetcher->wasted[waste]);
 }
 
 static void
@@ -116,18 +116,18 @@ add_blocks(struct json_object *object, const struct findings *findings)
 
 	json__count(object, "read", tally__read_all(tally));
 	for (int class = 0; class < TALLY_CLASSES; class++)
-		json__count(object, tally__class_name(class), tally__read(tally, class));
+		json__count(object, tally__class_names[class], tally__read(tally, class));
 	for (int class = 0; class < TALLY_MISSED; class++)
 	{
 		struct json_object *sources =
 			json__object(object, class == TALLY_TIMELY ? "timely_by" : "late_by");
 
 		for (int source = 0; source < TALLY_SOURCES; source++)
-			json__count(sources, tally__source_name(source), tally->blocks[class][source]);
+			json__count(sources, tally__source_names[source], tally->blocks[class][source]);
 	}
 	causes = json__object(object, "missed_by");
 	for (int cause = 0; cause < TALLY_CAUSES; cause++)
-		json__count(causes, tally__cause_name(cause), tally->missed[cause]);
+		json__count(causes, tally__cause_names[cause], tally->missed[cause]);
 	add_prefetcher(object, &sum,
 				   findings->pending[TALLY_DAEMON] + findings->pending[TALLY_SERVER]);
 }
@@ -139,7 +139,7 @@ add_sources(struct json_object *array, const struct findings *findings)
 	{
 		struct json_object *object = json__element(array);
 
-		json__text(object, "source", tally__source_name(source));
+		json__text(object, "source", tally__source_names[source]);
 		add_prefetcher(object, &findings->tally->prefetchers[source], findings->pending[source]);
 	}
 }
@@ -148,7 +148,7 @@ static void
 add_waits(struct json_object *object, const struct tally *tally)
 {
 	for (int class = 0; class < TALLY_CLASSES; class++)
-		add_seconds(object, tally__class_name(class), tally->wait_ns[class]);
+		add_seconds(object, tally__class_names[class], tally->wait_ns[class]);
 	add_seconds(object, "wal", tally->wal_wait_ns);
 }
 

@@ -70,7 +70,7 @@ print_head(const struct findings *findings, FILE *file)
 	const struct tally *tally = findings->tally;
 
 	fprintf(file, "Recovery of \"%s\", PostgreSQL %d: %s\n", findings->pgdata, findings->major,
-			findings__outcome_name(findings->outcome));
+			findings__outcome_names[findings->outcome]);
 	fprintf(file, "traced for %.3f s%s; startup process %d; daemon", seconds(findings->elapsed_ns),
 			findings->from_start || findings->interval ? "" : ", from the middle on",
 			(int) findings->startup);
@@ -144,16 +144,16 @@ print_blocks(const struct findings *findings, FILE *file)
 	{
 		char		share[16];
 
-		fprintf(file, "%-26s %12s %10s %10s\n", tally__class_name(class),
+		fprintf(file, "%-26s %12s %10s %10s\n", tally__class_names[class],
 				number(tally__read(tally, class), 12, b[0]),
 				percent(tally__read(tally, class), read, share),
 				time_text(tally->wait_ns[class], 10, b[1]));
 		if (class == TALLY_MISSED)
 			for (int cause = 0; cause < TALLY_CAUSES; cause++)
-				print_line(file, "  ", tally__cause_name(cause), tally->missed[cause], read);
+				print_line(file, "  ", tally__cause_names[cause], tally->missed[cause], read);
 		else
 			for (int source = 0; source < TALLY_SOURCES; source++)
-				print_line(file, "  by ", tally__source_name(source),
+				print_line(file, "  by ", tally__source_names[source],
 						   tally->blocks[class][source], read);
 	}
 	fprintf(file, "%-26s %12s\n", "all", number(read, 12, b[0]));
@@ -184,7 +184,7 @@ print_prefetchers(const struct findings *findings, FILE *file)
 			fprintf(file, "\n%-10s %11s %11s %9s %9s %9s %9s\n", "prefetched", "blocks", "used",
 					"pending", "evicted", "dropped", "unread");
 		head = true;
-		fprintf(file, "%-10s %11s %11s %9s %9s %9s %9s\n", tally__source_name(source),
+		fprintf(file, "%-10s %11s %11s %9s %9s %9s %9s\n", tally__source_names[source],
 				number(each->prefetched, 11, b[0]), number(each->used, 11, b[1]),
 				number(findings->pending[source], 9, b[2]),
 				number(each->wasted[TALLY_WASTE_EVICTED], 9, b[3]),

@@ -200,57 +200,29 @@ tally__prefetched(const struct tally *tally)
 	return sum;
 }
 
-/* Name of a class, as in the report. */
-const char *
-tally__class_name(enum tally_class class)
-{
-	static const char *const names[TALLY_CLASSES] = {
-		[TALLY_TIMELY] = "timely",
-		[TALLY_LATE] = "late",
-		[TALLY_MISSED] = "missed",
-	};
+const char *const tally__class_names[TALLY_CLASSES] = {
+	[TALLY_TIMELY] = "timely",
+	[TALLY_LATE] = "late",
+	[TALLY_MISSED] = "missed",
+};
 
-	return names[class];
-}
+const char *const tally__source_names[TALLY_SOURCES] = {
+	[TALLY_DAEMON] = "daemon",
+	[TALLY_SERVER] = "server",
+	[TALLY_READAHEAD] = "readahead",
+	[TALLY_CACHED] = "cached",
+};
 
-/* Name of a source, as in the report. */
-const char *
-tally__source_name(enum tally_source source)
-{
-	static const char *const names[TALLY_SOURCES] = {
-		[TALLY_DAEMON] = "daemon",
-		[TALLY_SERVER] = "server",
-		[TALLY_READAHEAD] = "readahead",
-		[TALLY_CACHED] = "cached",
-	};
+const char *const tally__cause_names[TALLY_CAUSES] = {
+	[TALLY_EVICTED] = "evicted",
+	[TALLY_NOT_READ] = "not_read",
+	[TALLY_NOT_REFERENCED] = "not_referenced",
+	[TALLY_NO_DAEMON] = "no_daemon",
+	[TALLY_UNKNOWN] = "unknown",
+};
 
-	return names[source];
-}
-
-/* Name of a cause, as in the report. */
-const char *
-tally__cause_name(enum tally_cause cause)
-{
-	static const char *const names[TALLY_CAUSES] = {
-		[TALLY_EVICTED] = "evicted",
-		[TALLY_NOT_READ] = "not_read",
-		[TALLY_NOT_REFERENCED] = "not_referenced",
-		[TALLY_NO_DAEMON] = "no_daemon",
-		[TALLY_UNKNOWN] = "unknown",
-	};
-
-	return names[cause];
-}
-
-/* Name of a kind of waste, as in the report. */
-const char *
-tally__waste_name(enum tally_waste waste)
-{
-	static const char *const names[TALLY_WASTES] = {
-		[TALLY_WASTE_EVICTED] = "evicted",
-		[TALLY_WASTE_DROPPED] = "dropped",
-		[TALLY_WASTE_UNREAD] = "unread",
-	};
-
-	return names[waste];
-}
+const char *const tally__waste_names[TALLY_WASTES] = {
+	[TALLY_WASTE_EVICTED] = "evicted",
+	[TALLY_WASTE_DROPPED] = "dropped",
+	[TALLY_WASTE_UNREAD] = "unread",
+};

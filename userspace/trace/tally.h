@@ -114,6 +114,12 @@ struct tally
 	uint64_t	begin_ns;		/* when the first one begins, 0: not yet */
 };
 
+/* Names, as in the reports. */
+extern const char *const tally__class_names[TALLY_CLASSES];
+extern const char *const tally__source_names[TALLY_SOURCES];
+extern const char *const tally__cause_names[TALLY_CAUSES];
+extern const char *const tally__waste_names[TALLY_WASTES];
+
 void		tally__begin(struct tally *tally, uint64_t begin_ns);
 void		tally__destroy(struct tally *tally);
 struct tally_row *tally__row(struct tally *tally, uint32_t row);
@@ -126,9 +132,5 @@ uint64_t	tally__row_read(const struct tally_row *row);
 bool		tally__row_is_empty(const struct tally_row *row);
 uint64_t	tally__wasted(const struct tally_prefetcher *prefetcher);
 struct tally_prefetcher tally__prefetched(const struct tally *tally);
-const char *tally__class_name(enum tally_class class);
-const char *tally__source_name(enum tally_source source);
-const char *tally__cause_name(enum tally_cause cause);
-const char *tally__waste_name(enum tally_waste waste);
 
 #endif							/* REDOAHEAD_TRACE_TALLY_H */

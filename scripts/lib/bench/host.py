@@ -4,8 +4,8 @@ Knows nothing of PostgreSQL.
 """
 import contextlib
 import ctypes
-import ctypes.util
 import glob
+import mmap
 import os
 import platform
 import re
@@ -334,23 +334,16 @@ def residency(path):
     size = os.path.getsize(path)
     if size == 0:
         return []
-    libc = ctypes.CDLL(ctypes.util.find_library('c') or 'libc.so.6', use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
-                          ctypes.c_int, ctypes.c_long]
-    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+    libc = ctypes.CDLL(None, use_errno=True)
     answers = ctypes.create_string_buffer(-(-size // os.sysconf('SC_PAGE_SIZE')))
-    with open(path, 'rb', buffering=0) as file:
-        # PROT_READ, MAP_SHARED: only queries the pages, touches none
-        address = libc.mmap(None, size, 1, 1, file.fileno(), 0)
-    if address in (None, ctypes.c_void_p(-1).value):
-        raise HostError(f'cannot map {path}: {os.strerror(ctypes.get_errno())}')
-    try:
-        if libc.mincore(address, size, answers) != 0:
-            raise HostError(f'mincore of {path}: {os.strerror(ctypes.get_errno())}')
-    finally:
-        libc.munmap(address, size)
+    # Queries the pages, touches none; ctypes takes the address of what can be written only.
+    with open(path, 'rb', buffering=0) as file, \
+            mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY) as pages:
+        start = ctypes.c_char.from_buffer(pages)
+        failed = libc.mincore(ctypes.byref(start), ctypes.c_size_t(size), answers)
+        del start               # it would keep the pages mapped
+    if failed:
+        raise HostError(f'mincore of {path}: {os.strerror(ctypes.get_errno())}')
     return [bool(byte & 1) for byte in answers.raw]
 
 

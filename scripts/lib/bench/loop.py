@@ -15,11 +15,14 @@ TRIES = 200                     # to unmount a file system that is in use, POLL 
 EXT4 = ('mkfs.ext4', '-q', '-m', '0', '-E', 'lazy_itable_init=0,lazy_journal_init=0')
 
 
-def command(*arguments):
+def command(*arguments, check=True):
     """Run a program; returns its output."""
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, **postgres.as_self())
-    if done.returncode != 0:
+    try:
+        done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False, **postgres.as_self())
+    except FileNotFoundError:
+        raise host.HostError(f'{arguments[0]} is missing; run scripts/bootstrap') from None
+    if check and done.returncode != 0:
         raise host.HostError(f'{" ".join(arguments)} failed: {done.stderr.strip()}')
     return done.stdout
 

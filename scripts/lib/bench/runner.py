@@ -208,6 +208,17 @@ def records(task, found, wall_seconds):
     return runs
 
 
+def parse(text, *keys):
+    """Runs that a program printed: case, configuration and figures, a line for each round."""
+    rounds, runs = {}, []
+    for line in text.splitlines():
+        case, config, *values = line.split('\t')
+        rounds[case, config] = rounds.get((case, config), 0) + 1
+        runs.append({'case': case, 'config': config, 'round': rounds[case, config],
+                     **{key: float(value) for key, value in zip(keys, values)}})
+    return runs
+
+
 def outcome(scenario, runs):
     """The first measures of runs, in words."""
     return '; '.join(

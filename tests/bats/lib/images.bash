@@ -20,6 +20,17 @@ make_images_base() {
 	stop_server "$WORK/base"
 }
 
+# A running primary on a copy of the base.
+start_primary() {			# [SETTING...]
+	copy_cluster "$WORK/base" "$DATA"
+	settings "$DATA" "$@"
+	start_server "$PATCHED" "$DATA"
+}
+
+load_images() {
+	sql "$DATA" -f - <"$BATS_TEST_DIRNAME/lib/images.sql" >/dev/null
+}
+
 # Write the WAL of images.sql on a copy of the base, and crash.
 crash_with() {				# SERVER DATA [SETTING...]
 	local server=$1 data=$2

@@ -25,7 +25,12 @@ setup_file() {
 	export WHY_NOT
 }
 teardown_file() { suite_end; }
-setup() { case_begin; CRASHED=$WORK/crashed; }
+# A test without a trace has the tag untraced.
+setup() {
+	case_begin
+	CRASHED=$WORK/crashed
+	[[ " ${BATS_TEST_TAGS[*]-} " == *" untraced "* ]] || need_traces
+}
 teardown() {
 	[ -z "${TRACE:-}" ] || kill -TERM "$TRACE" 2>/dev/null || true
 	case_end

@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import tempfile
 
-from .. import postgres, redo_pages, report
+from .. import postgres, redo_pages, report, runner
 from ..scenario import Measure, Part, Scenario
 
 VECTORS = ('sse2', 'avx2', 'neon')      # what servers use
@@ -32,17 +32,6 @@ def compile_program(patched):
         os.path.join(scripts, 'compactify/build'), stock, source,
         postgres.include_directory(patched), os.path.join(scripts, 'compactify/bench.c'), program])
     return program
-
-
-def parse(text):
-    """Runs from what the program printed: a line for each shape, functions and round."""
-    rounds, runs = {}, []
-    for line in text.splitlines():
-        shape, functions, ns = line.split('\t')
-        rounds[shape, functions] = rounds.get((shape, functions), 0) + 1
-        runs.append({'case': shape, 'config': functions, 'round': rounds[shape, functions],
-                     'ns': float(ns)})
-    return runs
 
 
 def count(program, pages):
@@ -79,8 +68,8 @@ def opened(bench, part):
     def run(names, number):
         if part.name == 'instructions':
             return count(program, pages)
-        return parse(subprocess.run([program, str(bench.options.rounds), pages], check=True,
-                                    text=True, stdout=subprocess.PIPE).stdout)
+        return runner.parse(subprocess.run([program, str(bench.options.rounds), pages], check=True,
+                                           text=True, stdout=subprocess.PIPE).stdout, 'ns')
     yield run
 
 

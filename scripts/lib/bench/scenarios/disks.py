@@ -8,9 +8,8 @@ the device that they are on.
 import contextlib
 import json
 import os
-import subprocess
 
-from .. import device, host, report
+from .. import device, loop, report
 from ..scenario import Measure, Part, Scenario
 
 SECONDS = 20                    # of a run of fio
@@ -36,21 +35,10 @@ MEASURES = (Measure('iops', 'IOPS', '{:.0f}'), Measure('mb', 'MB/s', '{:.0f}'),
             Measure('latency', 'ms', '{:.2f}'), Measure('core', '% of a core', '{:.1f}'))
 
 
-def run(*command, check=True):
-    """Run a command; its output, or its errors as an error."""
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False)
-    except FileNotFoundError:
-        raise host.HostError(f'{command[0]} is missing; run scripts/bootstrap') from None
-    if check and done.returncode != 0:
-        raise host.HostError(f'{" ".join(command)} failed: {done.stderr.strip()}')
-    return done.stdout
-
-
 def status(directory):
     """What disklab reports; its exit status does not matter, because health is in it."""
-    return json.loads(run(device.DISKLAB, 'status', '--json', '--dir', directory, check=False))
+    return json.loads(loop.command(device.DISKLAB, 'status', '--json', '--dir', directory,
+                                   check=False))
 
 
 @contextlib.contextmanager
@@ -60,24 +48,24 @@ def array(bench, part):
     with bench.place('disks') as place:
         directory = os.path.join(place, 'lab')
         try:
-            run(device.DISKLAB, 'up', '--dir', directory, '--model', model, '--raid',
-                '0' if disks > 1 else 'single', '--disks', str(disks),
-                '--size', str(disks * DISK_BYTES))
+            loop.command(device.DISKLAB, 'up', '--dir', directory, '--model', model, '--raid',
+                         '0' if disks > 1 else 'single', '--disks', str(disks),
+                         '--size', str(disks * DISK_BYTES))
             devices = status(directory)['loops']
             yield lambda name, number: run_fio(checks[name], devices, directory)
         finally:
-            run(device.DISKLAB, 'down', '--force', '--dir', directory)
+            loop.command(device.DISKLAB, 'down', '--force', '--dir', directory)
 
 
 def run_fio(check, devices, directory):
     """Figures of one run, and the health of the model during it."""
     kind, block, depth, _ = check
-    run(device.DISKLAB, 'run', '--dir', directory)
-    output = run('fio', '--name=validate', '--readonly', '--direct=1', '--ioengine=libaio',
-                 '--filename=' + ':'.join(devices), f'--filesize={DISK_BYTES * 2 // 3}',
-                 '--file_service_type=random', '--norandommap', '--time_based',
-                 f'--runtime={SECONDS}', f'--rw={kind}', f'--bs={block}', f'--iodepth={depth}',
-                 '--output-format=json')
+    loop.command(device.DISKLAB, 'run', '--dir', directory)
+    output = loop.command(
+        'fio', '--name=validate', '--readonly', '--direct=1', '--ioengine=libaio',
+        '--filename=' + ':'.join(devices), f'--filesize={DISK_BYTES * 2 // 3}',
+        '--file_service_type=random', '--norandommap', '--time_based', f'--runtime={SECONDS}',
+        f'--rw={kind}', f'--bs={block}', f'--iodepth={depth}', '--output-format=json')
     read = json.loads(output)['jobs'][0]['read']
     health = status(directory)['health']
     return {'iops': read['iops'], 'mb': read['bw_bytes'] / 1e6,

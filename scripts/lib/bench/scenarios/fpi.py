@@ -14,7 +14,7 @@ import os
 import statistics
 import subprocess
 
-from .. import fpi_pages, host, postgres, report
+from .. import fpi_pages, host, postgres, report, runner
 from ..scenario import Measure, Part, Scenario, scale_of
 
 MEASURES = (Measure('bytes', 'bytes/page', '{:.0f}'),
@@ -42,17 +42,6 @@ def compile_program(patched):
     return program
 
 
-def parse(text):
-    """Runs from what the program printed: a line for each method and round."""
-    rounds, runs = {}, []
-    for line in text.splitlines():
-        _, method, *values = line.split('\t')
-        rounds[method] = rounds.get(method, 0) + 1
-        runs.append({'config': method, 'round': rounds[method],
-                     **{each.key: float(value) for each, value in zip(MEASURES, values)}})
-    return runs
-
-
 @contextlib.contextmanager
 def opened(bench, part):
     program = compile_program(bench.builds['patched'])
@@ -63,9 +52,10 @@ def opened(bench, part):
 
     def run(methods, number):
         # As this user: that of the servers may not be able to enter the clone.
-        runs = parse(subprocess.run([program, str(bench.options.rounds), ' '.join(methods) or 'all',
-                                     os.path.join(directory, part.name)],
-                                    check=True, text=True, stdout=subprocess.PIPE).stdout)
+        text = subprocess.run([program, str(bench.options.rounds), ' '.join(methods) or 'all',
+                               os.path.join(directory, part.name)],
+                              check=True, text=True, stdout=subprocess.PIPE).stdout
+        runs = runner.parse(text, *(each.key for each in MEASURES))
         missing = set(methods) - {each['config'] for each in runs}
         if missing:
             raise postgres.PostgresError(f'there is no method {", ".join(sorted(missing))}; '
