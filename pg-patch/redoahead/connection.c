@@ -35,7 +35,7 @@
 
 /*
  * Time between two attempts to find a daemon, in ms: at first, because a daemon
- * that is started with the server may come a moment later, and afterwards.
+ * that is started with the server may come a little later, and afterwards.
  */
 #define EAGER_INTERVAL_MS	20
 #define RETRY_INTERVAL_MS	1000
@@ -53,7 +53,7 @@
 /* Time that a daemon has to answer the handshake, in ms. */
 #define HANDSHAKE_TIMEOUT_MS	2000
 
-/* Time for which references may lie in the ring without a heartbeat, in ms. */
+/* Time for which references may lie in the ring without a sign of the daemon, in ms. */
 #define STALL_TIMEOUT_MS	1000
 
 static ConnectionEvent drop(Connection *c, uint64 now, const char *fmt,...) pg_attribute_printf(3, 4);
@@ -232,6 +232,7 @@ try_connect(Connection *c, uint64 now)
 		drop(c, now, "%s", c->reported[0] != '\0' ? c->reported : strerror(errno));
 		return;
 	}
+	c->deadline = now + RETRY_INTERVAL_MS;
 	if (getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
 		peer.uid != geteuid())
 	{
@@ -289,11 +290,20 @@ read_reply(Connection *c, uint64 now)
 	c->state = CONNECTION_CONNECTED;
 	c->daemon_pid = reply.pid;
 	c->connected_at = now;
-	c->last_heartbeat = 0;
+	c->last_heartbeat = c->last_tail = 0;
 	c->idle_since = 0;
 	c->reported[0] = '\0';
 	c->connects++;
 	return CONNECTION_EVENT_CONNECTED;
+}
+
+/* Has redo come to a reference that the daemon has not taken? */
+static bool
+is_behind(const Emitter *e)
+{
+	return e->tail != e->published &&
+		e->refs[e->tail & (e->capacity - 1)].lsn <
+		__atomic_load_n(&e->ring->replay_lsn, __ATOMIC_RELAXED);
 }
 
 /* Is the connected daemon alive, responding and sane? */
@@ -316,10 +326,13 @@ monitor(Connection *c, uint64 now)
 	if (!emit__refresh_tail(e))
 		return drop(c, now, "invalid ring tail");
 
+	/* It must take references, or at least beat while redo needs none of them. */
 	heartbeat = __atomic_load_n(&e->ring->heartbeat, __ATOMIC_RELAXED);
-	if (heartbeat != c->last_heartbeat || e->tail == e->head)
+	if (e->tail == e->head || e->tail != c->last_tail ||
+		(heartbeat != c->last_heartbeat && !is_behind(e)))
 	{
 		c->last_heartbeat = heartbeat;
+		c->last_tail = e->tail;
 		c->idle_since = 0;
 		if (c->state == CONNECTION_STALLED)
 		{

@@ -42,6 +42,7 @@ typedef struct Connection
 	uint64		connected_at;	/* time of the connection, ms */
 	uint64		backoff;		/* delay after the last loss, ms; or 0 */
 	uint64		last_heartbeat; /* value when last read */
+	uint64		last_tail;		/* likewise */
 	uint64		idle_since;		/* since when references lie there untouched, ms; or 0 */
 	char		reported[256];	/* why there is no daemon, as last logged */
 	uint64		connects;		/* times a daemon was connected */

@@ -126,11 +126,12 @@ cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 	uint32		length = l->head - position;
 	Buffer		buffer;
 
-	if (position % CPU_PREFETCH_GROUP == 0 &&
-		length >= CPU_PREFETCH_ENTRY + CPU_PREFETCH_GROUP)
+	if (position % CPU_PREFETCH_GROUP == 0)
 	{
-		cpu_prefetch__entries(p, position + CPU_PREFETCH_ENTRY);
-		cpu_prefetch__pages(p, position + CPU_PREFETCH_PAGE);
+		if (length >= CPU_PREFETCH_ENTRY + CPU_PREFETCH_GROUP)
+			cpu_prefetch__entries(p, position + CPU_PREFETCH_ENTRY);
+		if (length >= CPU_PREFETCH_PAGE + CPU_PREFETCH_GROUP)
+			cpu_prefetch__pages(p, position + CPU_PREFETCH_PAGE);
 	}
 
 	if (length > CPU_PREFETCH_POINTERS &&

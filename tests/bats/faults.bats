@@ -178,29 +178,6 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	finish_with_daemon "$connected" "$stalled" "$responding"
 }
 
-# Lost otherwise: the look-ahead, each time that the daemon waits for a saturated file system.
-@test "a daemon that waits for a file system is not taken for a stopped one" {
-	command -v strace >/dev/null || skip "needs strace"
-	strace -o /dev/null true 2>/dev/null || skip "needs ptrace"
-	local table end
-	table=$(ls "$DATA"/base/5/163* | grep -E '/[0-9]+$' | xargs ls -S | head -n 1)
-	daemon_wrapper=(strace -f -D -o "$DATA.strace" -P "$table" -P "${table#"$DATA/"}"
-		-e trace=openat -e inject=openat:delay_enter=2500000)
-	start_daemon "$DATA"
-	begin_recovery
-	feed_until "$DATA" 'redoahead: connected'
-	wait_until "the slow open" grep -q DELAYED "$DATA.strace"
-	end=$((SECONDS + 2))
-	while [ $SECONDS -lt $end ]; do
-		feed "$DATA"
-		sleep 0.1
-	done
-	finish_recovery
-	stop_daemon "$DATA"
-	log_is "$DATA" "$connected"
-	same_as_stock
-}
-
 @test "a recovery can end while the daemon is stopped" {
 	begin_with_daemon
 	kill -STOP "$DAEMON"
@@ -315,7 +292,7 @@ prefetched_by() {			# SERVER DATA
 	mapfile -t times < <(sed -n 's/^\([0-9.]*\) LOG:  redoahead: connected to daemon.*/\1/p' "$DATA.log")
 	printf '%s\n' "${times[@]}"
 	awk -v a="${times[0]}" -v b="${times[1]}" -v c="${times[2]}" \
-		'BEGIN { exit !(b - a >= 1 && c - b >= 2) }'
+		'BEGIN { exit !(b - a >= 0.9 && c - b >= 1.9) }'
 	same_as_stock
 }
 
@@ -357,9 +334,9 @@ prefetched_by() {			# SERVER DATA
 	recover_with_fake blocks-wakeups "$connected"
 }
 
-@test "a full ring drops references, and the server does not wait for room" {
+@test "a daemon that beats but takes nothing is not waited for, nor relied on" {
 	settings "$DATA" redoahead.ring_size=1024
-	recover_with_fake idle "$connected"
+	recover_with_fake idle "$connected" "$stalled"
 	[ "$(fake_saw "$DATA" dropped)" -gt 1000 ]
 }
 

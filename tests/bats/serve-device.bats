@@ -32,7 +32,7 @@ load lib/daemon
 
 # Lost otherwise: device time on overlayfs, where the kernel counts no resident pages: what redo
 # waits for would be read again and again, ahead of all else.
-@test "where the kernel reports no resident pages, it is not asked for them" {
+@test "where the kernel reports no resident pages, residency is not checked" {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
 	mkdir "$work/tmp"
 	mount -t tmpfs none "$work/tmp"

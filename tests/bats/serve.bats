@@ -283,7 +283,7 @@ load lib/daemon
 	for case in '2> >(head -n 1 >"$work/head")' '2>&-' '2>/dev/full'; do
 		eval '"$redoahead" serve -D "$pgdata" --stats "$work/stats" --block-log /dev/full' "$case" '3>&- &'
 		daemon=$!
-		wait_until "the daemon's socket" test -S "$socket"
+		wait_until "the first statistics" test -e "$work/stats"
 		evict "$pgdata/base/5/16384"
 		produce --count 100 --blocks 100 --sequential
 		[ "$(field gone)" = false ]
@@ -307,8 +307,7 @@ load lib/daemon
 	start strace -f -D -o "$work/strace" -e trace=io_uring_enter \
 		-e inject=io_uring_enter:error=EBADF:when=3+ --
 	produce --count 1000 --blocks 1000 --sequential --no-wait
-	wait_until "the end of the session" sessions_ended 1
-	grep -q 'io_uring failed: Bad file descriptor; using posix_fadvise' "$work/log"
+	wait_until "the warning" grep -q 'io_uring failed: Bad file descriptor; using posix_fadvise' "$work/log"
 	evict "$pgdata/base/5/16384"
 	produce --count 1000 --blocks 1000 --sequential
 	[ "$(stat_field blocks_read)" = 1000 ]
@@ -341,13 +340,45 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	wait_until "the end of the session" sessions_ended 2
 	[ "$(stat_field blocks_read)" = 100 ]
 	rm -r "$pgdata/pg_stat_tmp"
+	wait_until "the second warning" has_warned 2
+	mv "$pgdata/PG_VERSION" "$work/"
 	mkdir "$pgdata/pg_stat_tmp"
+	mv "$work/PG_VERSION" "$pgdata/"
 	wait_until "the new socket" is_served 3
 	produce --count 100 --blocks 100 --sequential
 	wait_until "the end of the session" sessions_ended 3
 	rm -r "$pgdata"
 	wait_until "the third warning" has_warned 3
 	stop
+}
+
+# The heartbeat in the ring that a process made.
+heartbeat() {				# PID
+	python3 -c '
+import os, struct, sys
+folder = f"/proc/{sys.argv[1]}/fd/"
+ring, = (fd for fd in os.listdir(folder) if "memfd:" in os.readlink(folder + fd))
+with open(folder + ring, "rb") as file:
+    print(struct.unpack_from("Q", file.read(256), 200)[0])' "$1"
+}
+
+has_beaten() { [ "$(heartbeat "$1")" -gt "$2" ]; }
+
+# Lost otherwise: the look-ahead, each time that the daemon waits for a saturated file system.
+@test "the heart beats while the daemon waits for a file system" {
+	command -v strace >/dev/null || skip "needs strace"
+	strace -o "$work/strace" true 2>/dev/null || skip "needs ptrace"
+	local producer
+	relation base/5/16384 100
+	start strace -f -D -o "$work/strace" -P base/5/16384 -P "$pgdata/base/5/16384" \
+		-e trace=openat -e inject=openat:delay_enter=3000000 --
+	"$tools/ring_producer" -D "$pgdata" --count 100 --blocks 100 >"$work/out" 3>&- &
+	producer=$!
+	wait_until "the slow open" grep -q 16384 "$work/strace"
+	wait_until "the next beat" has_beaten "$producer" "$(heartbeat "$producer")"
+	no grep -q DELAYED "$work/strace"
+	wait "$producer"
+	[ "$(field status)" = 0 ]
 }
 
 @test "started by root it becomes the owner; nobody else may start it or connect" {

@@ -27,17 +27,22 @@ signals__protect(void)
 		close(fd);
 }
 
-/* Block SIGTERM, SIGINT and SIGHUP; returns a descriptor that receives them, or -errno. */
+/*
+ * Block SIGTERM, SIGINT and, unless it is ignored as by nohup, SIGHUP; returns a
+ * descriptor that receives them, or -errno.
+ */
 int
 signals__open(void)
 {
+	struct sigaction hangup;
 	sigset_t	signals;
 	int			fd;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(&signals, SIGHUP);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
 		return -errno;
 	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -36,14 +36,16 @@ textfile__open(FILE **file, const char *path, const char *option)
 void
 textfile__reopen(FILE *file, const char *path, const char *option)
 {
-	int			fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	int			fd;
 
-	fflush(file);
+	if (fflush(file) != 0 || ferror(file))
+		log_error("the file of %s is incomplete; make room for it", option);
+	/* O_NONBLOCK is for a FIFO that nobody reads. */
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
 	if (fd < 0 || dup3(fd, fileno(file), O_CLOEXEC) < 0)
 		log_warning("file \"%s\" cannot be opened again: %s; check the directory of %s",
 					path, strerror(errno), option);
-	else
-		clearerr(file);
+	clearerr(file);
 	if (fd >= 0)
 		close(fd);
 }

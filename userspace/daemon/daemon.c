@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -123,6 +124,8 @@ create_engine(struct daemon *daemon)
 int
 daemon__renew_engine(struct daemon *daemon, int err)
 {
+	struct engine *broken = daemon->engine;
+
 	if (err == -ETIMEDOUT)
 		log_warning("reads of the last recovery are not complete yet; not waiting for them; "
 					"if there is another warning like this, check the device");
@@ -138,9 +141,13 @@ daemon__renew_engine(struct daemon *daemon, int err)
 		log_error("reading failed: %s; try --backend=auto", strerror(-err));
 		return err;
 	}
-	engine__destroy(daemon->engine);
 	daemon->engine = NULL;
-	return create_engine(daemon);
+	err = create_engine(daemon);
+	if (err == 0)
+		engine__destroy(broken);
+	else
+		daemon->engine = broken;
+	return err;
 }
 
 /* Open the data directory, as its owner. */
@@ -152,20 +159,42 @@ open_cluster(struct daemon *daemon)
 	return err < 0 ? err : cluster__become_owner(&daemon->cluster);
 }
 
+/* Is there a file that is not empty, or a directory, of this name in the data directory? */
+static bool
+has(const struct daemon *daemon, const char *name, int length)
+{
+	char		path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/%.*s", daemon->options->pgdata, length, name) <
+		(int) sizeof(path) && stat(path, &st) == 0 && st.st_size > 0;
+}
+
+/* Can the data directory be served: is it ours, and as far as we need it, complete? */
+static bool
+is_complete(const struct daemon *daemon)
+{
+	const char *socket = daemon->options->socket;
+	const char *slash = strrchr(socket, '/');
+	struct stat st;
+
+	return stat(daemon->options->pgdata, &st) == 0 && st.st_uid == geteuid() &&
+		has(daemon, "PG_VERSION", PATH_MAX) && has(daemon, "global/pg_control", PATH_MAX) &&
+		(socket[0] == '/' || slash == NULL || has(daemon, socket, (int) (slash - socket)));
+}
+
 /* Wait until there is a data directory again, or for a signal.  Keeps nothing of it open. */
 static void
 wait_for_directory(struct daemon *daemon)
 {
 	struct pollfd signal = {.fd = daemon->signal_fd,.events = POLLIN};
-	char		control[PATH_MAX + 32];
 
-	/* The last file that a base backup writes. */
-	snprintf(control, sizeof(control), "%s/global/pg_control", daemon->options->pgdata);
 	log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what comes "
 				"in its place", daemon->options->pgdata);
-	while (!daemon->stop && access(control, F_OK) < 0)
+	do
 		if (poll(&signal, 1, DIRECTORY_WAIT_MS) > 0)
 			loop__handle_signal(daemon);
+	while (!daemon->stop && !is_complete(daemon));
 }
 
 /* Serve the cluster in one directory.  Returns as loop__run() does. */

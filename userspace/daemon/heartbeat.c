@@ -4,7 +4,7 @@
  *
  * The daemon opens files, and writes its statistics and its log; on a saturated
  * file system each of these can take seconds.  The server would take the daemon for
- * stopped, and forget what it has submitted.
+ * stopped, and drop what it has submitted.
  */
 #include <time.h>
 

@@ -269,7 +269,7 @@ serve(struct daemon *daemon)
 		if (!daemon->session.connected)
 		{
 			err = handle_events(daemon, DIRECTORY_CHECK_MS);
-			if (err == 0 && !daemon->session.connected && has_moved(daemon))
+			if (err == 0 && !daemon->stop && !daemon->session.connected && has_moved(daemon))
 				err = -ESTALE;
 			continue;
 		}
@@ -283,10 +283,13 @@ serve(struct daemon *daemon)
 		end_err = session__disconnect(daemon);
 		if (err == 0)
 			err = end_err;
-		if (err < 0)
+		if (err < 0 && !daemon->stop)
 			err = daemon__renew_engine(daemon, err);
 	}
-	return err;
+	/* A server may connect in the moment of the signal. */
+	if (daemon->session.connected)
+		session__disconnect(daemon);
+	return daemon->stop ? 0 : err;
 }
 
 /*

@@ -4,6 +4,7 @@
  *		timeline.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -61,13 +62,15 @@ void
 status__reopen(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
+	struct stat st;
 
 	if (daemon->block_log != NULL)
 		textfile__reopen(daemon->block_log, options->block_log, "--block-log");
 	if (daemon->timeline != NULL)
 	{
 		textfile__reopen(daemon->timeline, options->timeline, "--timeline");
-		timeline__begin(daemon->timeline);
+		if (fstat(fileno(daemon->timeline), &st) == 0 && st.st_size == 0)
+			timeline__begin(daemon->timeline);
 	}
 }
 

@@ -12,11 +12,10 @@
 
 #include "engine/engine_internal.h"
 
-/*
- * How long the end of a recovery waits for one completion, and for all of them, us.
- */
+/* How long the end of a recovery waits at a time, without any completion, and at most, us. */
 #define DRAIN_WAIT_US	100000
-#define DRAIN_TIMEOUT_US	1000000
+#define DRAIN_STALL_US	1000000
+#define DRAIN_TIMEOUT_US	5000000
 
 /*
  * Blocks are released so many blocks after redo has reached them: the kernel defers
@@ -193,7 +192,8 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 int
 engine__end(struct engine *engine)
 {
-	uint64_t	deadline_us = engine_now_us(engine) + DRAIN_TIMEOUT_US;
+	uint64_t	begin_us = engine_now_us(engine);
+	uint64_t	done_us = begin_us; /* time of the last completion */
 	int			err = 0;
 
 	retire(engine, UINT64_MAX, &engine->reader.counters.blocks_abandoned, "abandoned");
@@ -201,8 +201,14 @@ engine__end(struct engine *engine)
 	engine->reader.counters.blocks_abandoned += engine->queue.queued;
 	block_queue__clear(&engine->queue);
 	while (engine->reader.in_flight > 0 && err >= 0)
-		err = engine_now_us(engine) < deadline_us ?
+	{
+		uint64_t	now_us = engine_now_us(engine);
+
+		if (err > 0)
+			done_us = now_us;
+		err = now_us - done_us < DRAIN_STALL_US && now_us - begin_us < DRAIN_TIMEOUT_US ?
 			reader__reap(&engine->reader, 1, DRAIN_WAIT_US) : -ETIMEDOUT;
+	}
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
 	if (engine->options.block_log != NULL)

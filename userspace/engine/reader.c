@@ -48,7 +48,7 @@ reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
 	return 0;
 }
 
-/* Free a reader; the backend waits for requests in flight. */
+/* Free a reader; requests in flight are not waited for. */
 void
 reader__destroy(struct reader *reader)
 {

@@ -56,8 +56,8 @@ open_directory(struct sockfile *file, const struct cluster *cluster, const char 
 }
 
 /* Is the lock file still there, and the locked one? */
-bool
-sockfile__is_ours(const struct sockfile *file)
+static bool
+holds_lock(const struct sockfile *file)
 {
 	struct stat ours;
 	struct stat theirs;
@@ -99,7 +99,7 @@ take_lock(struct sockfile *file, const char *path)
 					  path, owner[0] != '\0' ? owner : "unknown", strerror(-err));
 			return err;
 		}
-		if (sockfile__is_ours(file))
+		if (holds_lock(file))
 			return 0;
 		close(file->lock_fd);
 	}
@@ -182,6 +182,7 @@ make_socket(const struct sockfile *file, const char *path)
 int
 sockfile__listen(struct sockfile *file, const struct cluster *cluster, const char *path)
 {
+	struct stat st;
 	int			fd;
 
 	fd = open_directory(file, cluster, path);
@@ -195,6 +196,8 @@ sockfile__listen(struct sockfile *file, const struct cluster *cluster, const cha
 	}
 	sign_lock(file);
 	fd = make_socket(file, path);
+	if (fd >= 0 && fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		file->inode = st.st_ino;
 	if (fd < 0)
 	{
 		unlinkat(file->dirfd, file->lock_name, 0);
@@ -204,11 +207,21 @@ sockfile__listen(struct sockfile *file, const struct cluster *cluster, const cha
 	return fd;
 }
 
+/* Are the lock file and the socket still there, and those that were made? */
+bool
+sockfile__is_ours(const struct sockfile *file)
+{
+	struct stat st;
+
+	return holds_lock(file) && fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_ino == file->inode;
+}
+
 /* Remove the socket and release the lock. */
 void
 sockfile__remove(struct sockfile *file)
 {
-	if (sockfile__is_ours(file))
+	if (holds_lock(file))
 	{
 		unlinkat(file->dirfd, file->name, 0);
 		unlinkat(file->dirfd, file->lock_name, 0);

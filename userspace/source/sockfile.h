@@ -13,6 +13,7 @@ struct sockfile
 {
 	int			dirfd;			/* the directory of the socket */
 	int			lock_fd;		/* the lock file, locked */
+	ino_t		inode;			/* the socket's */
 	char		name[64];		/* the socket's name in that directory */
 	char		lock_name[72];  /* the lock file's name there */
 };
