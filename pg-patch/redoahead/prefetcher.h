@@ -57,7 +57,8 @@ typedef struct Prefetcher
 	bool		kernel_failed;	/* a read by the kernel raised an error: request no
 								 * more until a daemon is connected */
 	XLogRecPtr	kernel_lsns[1024];	/* records of the last blocks that the kernel was
-									 * requested to read, circular */
+									 * requested to read, circular; a power of two
+									 * above MAX_IO_CONCURRENCY */
 	uint32		kernel_requests;	/* how many there were, wraps around */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 	uint32		records;		/* records that redo has come to, wraps around */

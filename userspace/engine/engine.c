@@ -75,7 +75,7 @@ engine__destroy(struct engine *engine)
 	free(engine);
 }
 
-/* A recovery begins: counters start at zero.  Can residency be checked? */
+/* A recovery begins: counters start at zero.  residency_works: can residency be checked? */
 void
 engine__begin(struct engine *engine, const struct relpath_layout *layout, bool residency_works)
 {

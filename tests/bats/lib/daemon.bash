@@ -36,7 +36,7 @@ unmounted() {
 	! grep -qF " $work/" /proc/self/mounts
 }
 
-start() {					# [-w WRAPPER...] -- OPTION...
+start() {					# [WRAPPER...] -- OPTION...
 	local -a wrapper=()
 	while [ "$1" != -- ]; do wrapper+=("$1"); shift; done
 	shift
