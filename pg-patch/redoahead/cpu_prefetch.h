@@ -41,6 +41,13 @@
 #define POINTER_LINES			20
 #define TUPLE_LINES				12
 
+/*
+ * Tuples that will move can take 128 cache lines.  A CPU waits for 10 or 20 of them
+ * at a time, and then for the prefetches themselves; so they are prefetched in
+ * several calls, this many in each, and memory works while redo does.
+ */
+#define MOVED_LINES				8
+
 #define CACHE_LINE				64
 
 extern void cpu_prefetch__find_tuple(const DecodedXLogRecord *record, PendingRef *ref);
@@ -98,9 +105,26 @@ cpu_prefetch__pages(const Prefetcher *p, uint32 position)
 	}
 }
 
-/* Prefetch tuples of a page whose line pointers are in the cache. */
+/* Prefetch some more of the tuples that will move. */
 static pg_attribute_always_inline void
-cpu_prefetch__tuples(const PendingRef *ref, const char *page)
+cpu_prefetch__moved(Prefetcher *p)
+{
+	const char *end = p->moved_end;
+
+	if (likely(p->moved == end))
+		return;
+	end = Min(end, p->moved + MOVED_LINES * CACHE_LINE);
+	for (; p->moved < end; p->moved += CACHE_LINE)
+		__builtin_prefetch(p->moved, 1);
+	p->moved = end;
+}
+
+/*
+ * Prefetch tuples of a page whose line pointers are in the cache.  Those that will
+ * move, cpu_prefetch__moved() prefetches; the rest of an earlier page is dropped.
+ */
+static pg_attribute_always_inline void
+cpu_prefetch__tuples(Prefetcher *p, const PendingRef *ref, const char *page)
 {
 	int			upper = ((const PageHeaderData *) page)->pd_upper;
 	int			end = upper + TUPLE_LINES * CACHE_LINE;
@@ -111,8 +135,12 @@ cpu_prefetch__tuples(const PendingRef *ref, const char *page)
 
 		/* All that moves; otherwise, the tuple's header and the start of its data. */
 		if (ref->moves && start >= upper)
-			end = start + CACHE_LINE;
-		else if (!ref->moves)
+		{
+			p->moved = page + Max(upper - CACHE_LINE, 0);
+			p->moved_end = page + Min(start + CACHE_LINE, BLCKSZ);
+			return;
+		}
+		if (!ref->moves)
 			cpu_prefetch__part(page, start, Min(start + 2 * CACHE_LINE, BLCKSZ));
 	}
 	cpu_prefetch__part(page, Max(upper - CACHE_LINE, 0), Min(end, BLCKSZ));
@@ -120,7 +148,7 @@ cpu_prefetch__tuples(const PendingRef *ref, const char *page)
 
 /* Redo is about to come to the reference at "position". */
 static pg_attribute_always_inline void
-cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
+cpu_prefetch__ahead(Prefetcher *p, uint32 position)
 {
 	const Lookahead *l = &p->lookahead;
 	uint32		length = l->head - position;
@@ -152,7 +180,7 @@ cpu_prefetch__ahead(const Prefetcher *p, uint32 position)
 
 	if (length > CPU_PREFETCH_TUPLES &&
 		(buffer = cpu_prefetch__buffer(p, position + CPU_PREFETCH_TUPLES)) != InvalidBuffer)
-		cpu_prefetch__tuples(lookahead__ref(l, position + CPU_PREFETCH_TUPLES),
+		cpu_prefetch__tuples(p, lookahead__ref(l, position + CPU_PREFETCH_TUPLES),
 							 BufferGetBlock(buffer));
 }
 

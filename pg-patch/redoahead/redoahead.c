@@ -132,6 +132,8 @@ prefetch_record_decoded(const DecodedXLogRecord *record)
 	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 	int			n;
 
+	cpu_prefetch__moved(p);
+
 	/* Access to the cache is random; let the misses of a record overlap. */
 	for (int i = 0; i <= record->max_block_id; i++)
 		if (record->blocks[i].in_use)
@@ -162,6 +164,8 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	PendingRef	ref;
 	bool		submitted = false;
 	bool		found;
+
+	cpu_prefetch__moved(p);
 
 	/* The first references after configure() come without record_decoded(). */
 	p->lookahead.decode_lsn = record->lsn;
@@ -283,6 +287,7 @@ prefetch_record_returned(DecodedXLogRecord *record)
 		ref->buffer = block->prefetch_buffer;
 	}
 	l->replaying = i;
+	cpu_prefetch__moved(p);
 
 	if (p->records++ % RECORDS_PER_CHECK == 0)
 		monitor__check(p);
@@ -295,6 +300,7 @@ prefetch_record_released(const DecodedXLogRecord *record)
 	Prefetcher *p = &prefetcher;
 	Lookahead  *l = &p->lookahead;
 
+	cpu_prefetch__moved(p);
 	for (; l->tail != l->replaying; l->tail++)
 	{
 		const PendingRef *ref = lookahead__ref(l, l->tail);
