@@ -135,6 +135,7 @@ TEST(a_broken_backend_is_reported)
 	fake_now_us += ROUND_US;
 	assert_int_equal(engine__run(engine, 1, 0, 0, 0), -EIO);
 	assert_int_equal(engine__end(engine), -EIO);
+	assert_int_equal(engine__counters(engine)->blocks_abandoned, 1);
 }
 
 /* Lost otherwise: a daemon that never serves the next recovery. */
@@ -148,6 +149,7 @@ TEST(reads_that_do_not_complete_are_given_up)
 	run(1);
 	assert_int_equal(engine__state(engine).in_flight, 1);
 	assert_int_equal(engine__end(engine), -ETIMEDOUT);
+	assert_int_equal(engine__counters(engine)->blocks_abandoned, 1);
 	assert_in_range(fake_now_us - begin_us, 500000, 2000000);
 }
 

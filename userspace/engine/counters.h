@@ -43,7 +43,7 @@ struct counters
 	uint64_t	blocks_reread;	/* of those, evicted and read again; not in blocks_read */
 	uint64_t	blocks_released;	/* blocks removed from the page cache after redo, under memory pressure */
 	uint64_t	wal_blocks_read;	/* blocks of WAL read ahead, not counted elsewhere */
-	uint64_t	blocks_abandoned;	/* queued when the recovery ended */
+	uint64_t	blocks_abandoned;	/* queued, or in flight and given up, when the recovery ended */
 	uint64_t	latency_us;		/* from request to completion, summed, us */
 	uint64_t	in_flight_max;	/* most blocks in flight at once */
 	uint64_t	files_opened;	/* data files opened */

@@ -211,6 +211,8 @@ engine__end(struct engine *engine)
 	}
 	if (err >= 0)
 		fdcache__clear(engine->reader.files);
+	else
+		reader__abandon(&engine->reader);
 	if (engine->options.block_log != NULL)
 		fflush(engine->options.block_log);
 	return err < 0 ? err : 0;

@@ -16,7 +16,7 @@
 struct reader_request
 {
 	struct block_run run;		/* its blocks */
-	struct fdcache_file *file;	/* pinned */
+	struct fdcache_file *file;	/* pinned; NULL: not in flight */
 	uint64_t	start_us;		/* time of the submission, us */
 };
 
@@ -153,17 +153,19 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 {
 	struct reader_request *request = &reader->requests[token];
 	const struct block_run *run = &request->run;
+	struct fdcache_file *file = request->file;
 	uint64_t	latency_us = reader->now_us - request->start_us;
 	uint32_t	present = 0;
 
 	reader->in_flight -= reader__weight(run);
 	reader->free_tokens[reader->free_count++] = token;
-	fdcache__unpin(request->file);
+	fdcache__unpin(file);
 
 	if (result > 0)
 		present = (uint32_t) result / reader->layout.block_size;
 	if (present > 0 && is_misreported(reader, request))
-		request->file->opaque = true;
+		file->opaque = true;
+	request->file = NULL;
 	if (is_wal(run))
 		reader->counters.wal_blocks_read += present;
 	else if (run->evicted)
@@ -180,7 +182,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	else if (present < run->blocks)
 	{
 		fail_blocks(reader, run, present, FAIL_BEYOND_EOF, latency_us);
-		fdcache__check(reader->files, request->file, &reader->counters);
+		fdcache__check(reader->files, file, &reader->counters);
 	}
 }
 
@@ -304,4 +306,19 @@ unsigned
 reader__requests(const struct reader *reader)
 {
 	return reader->io_depth - reader->free_count;
+}
+
+/* The backend is given up: count the blocks in flight, of which no result will be known. */
+void
+reader__abandon(struct reader *reader)
+{
+	for (unsigned token = 0; token < reader->io_depth; token++)
+	{
+		const struct block_run *run = &reader->requests[token].run;
+
+		if (reader->requests[token].file == NULL || is_wal(run) || run->evicted)
+			continue;
+		reader->counters.blocks_abandoned += run->blocks;
+		reader__log(reader, run, 0, run->blocks, "abandoned", 0);
+	}
 }
