@@ -24,6 +24,10 @@ CLIENTS = 4                     # sessions of pgbench
 READY = 'database system is ready to accept read-only connections'
 REDO = 'redo starts at '
 STAMPED = re.compile(r'^(\d+\.\d+) \[(\d+)\] LOG:  (.*)', re.MULTILINE)
+# Client, number, latency, script, when it ended, and schedule lag, in seconds and microseconds.
+OF_PGBENCH = re.compile(r'\d+ \d+ (\d+|failed|skipped) \d+ (\d+) (\d+)(?: (\d+))?$')
+OF_REPORT = re.compile(r'(\d+\.\d+) (\d+\.\d+) \d+ -?\d*$')
+OF_SAMPLING = re.compile(r'(\d+\.\d+) (\w+/\w+) (\w+/\w+)$')
 SHARES = (('p50', 0.5), ('p95', 0.95), ('p99', 0.99), ('max', 1))
 
 STANDBY = {**recovery.RECOVERING, 'hot_standby': 'on', 'log_line_prefix': '%n [%p] '}
@@ -72,23 +76,21 @@ def percentiles(values):
 def parse_queries(lines):
     """(queries, number of failed ones) of pgbench's log, or of REPORT's output."""
     found, failed = [], 0
-    for words in map(str.split, lines):
-        if len(words) >= 6 and words[2].isdigit():
-            found.append(Query(int(words[4]) + int(words[5]) / 1e6, int(words[2]) / 1e6,
-                               int(words[6]) / 1e6 if len(words) > 6 else 0.0))
-        elif len(words) >= 6 and words[2] == 'failed':
-            failed += 1
-        elif len(words) == 4 and all(re.fullmatch(r'\d+\.\d+', word) for word in words[:2]):
-            found.append(Query(float(words[1]), float(words[1]) - float(words[0])))
+    for line in lines:
+        select, report = OF_PGBENCH.match(line), OF_REPORT.match(line)
+        if select and select[1].isdigit():
+            found.append(Query(int(select[2]) + int(select[3]) / 1e6, int(select[1]) / 1e6,
+                               int(select[4] or 0) / 1e6))
+        elif report:
+            found.append(Query(float(report[2]), float(report[2]) - float(report[1])))
+        failed += bool(select and select[1] == 'failed')
     return found, failed
 
 
 def parse_samples(lines):
-    found = []
-    for words in map(str.split, lines):
-        if len(words) == 3 and '/' in words[1]:
-            found.append(Sample(float(words[0]), *map(postgres.parse_lsn, words[1:])))
-    return found
+    found = [OF_SAMPLING.match(line) for line in lines]
+    return [Sample(float(each[1]), postgres.parse_lsn(each[2]), postgres.parse_lsn(each[3]))
+            for each in found if each]
 
 
 def longest_stall(ends, begin, end):
@@ -270,16 +272,17 @@ def run_attempt(setup):
             daemon = stack.enter_context(recovery.Daemon(
                 build.daemon, directory, os.path.join(place, 'stats.json'),
                 os.path.join(place, 'daemon.log'), setup.conditions))
-        before = host.device_reads(directory)
+            before = host.process_device_bytes(daemon.pid) or 0
         server = stack.enter_context(postgres.Server(
             build, directory, settings, place, os.path.join(place, 'server.log')))
         run = {'cache': cache, **follow(server, setup, sender)}
-        after = host.device_reads(directory)
-        if before and after:
-            run['device_reads'] = after['requests'] - before['requests']
-            run['device_read_bytes'] = after['bytes'] - before['bytes']
-            run['blocks_read_again'] = max(0, run['device_read_bytes'] - resident_bytes(
-                stage, archive)) // recovery.BLOCK
+        # The device's own counters count other programs, too.
+        read = host.device_bytes_with_children(server.pid)
+        if daemon:
+            run['daemon_device_bytes'] = host.process_device_bytes(daemon.pid) - before
+            read += run['daemon_device_bytes']
+        run['device_read_bytes'] = read
+        run['blocks_read_again'] = max(0, read - resident_bytes(stage, archive)) // recovery.BLOCK
         run['connected'] = bool(re.search(recovery.CONNECTED, server.text()))
         if run['connected'] != config.daemon:
             raise recovery.RunRejected(f'{config.name}: the startup process did '

@@ -15,11 +15,11 @@ from . import postgres
 
 PORT = 5499                     # in the name of the socket
 SEGMENT = 16 << 20              # bytes of a WAL segment
+PAGE = 8192                     # bytes of a page of WAL
 CHUNK = 128 << 10               # most bytes in a message
 TICK = 0.01                     # seconds between two checks of what may be sent
 EPOCH = 946684800               # of PostgreSQL's timestamps, as Unix time
 START = re.compile(r'START_REPLICATION .*?([0-9A-F]+/[0-9A-F]+)')
-NO_ENCRYPTION = (80877103, 80877104)    # requests for SSL and GSSAPI
 
 
 def message(kind, body=b''):
@@ -89,6 +89,13 @@ class WalSender(threading.Thread):
         """Unix time at which WAL up to an LSN was to be sent."""
         return self.begun + (max(0, lsn - self.first) / self.rate if self.rate else 0)
 
+    def allowed(self, now):
+        """The LSN up to which WAL may be sent: the end of a page, as by a walsender."""
+        if self.rate is None:
+            return self.end
+        lsn = self.first + int(self.rate * (now - self.begun))
+        return self.end if lsn >= self.end else lsn - lsn % PAGE
+
     def run(self):
         try:
             while self.wait_for(self.listener):
@@ -100,14 +107,11 @@ class WalSender(threading.Thread):
         except Exception as error:      # reported by whoever waits for the standby
             self.error = error
 
-    def wait_for(self, source, seconds=None):
-        """Wait until there is something to read; false if it is over, or time has passed."""
-        end = None if seconds is None else time.monotonic() + seconds
+    def wait_for(self, source):
+        """Wait until there is something to read; false if it is over."""
         while not self.over.is_set():
-            if select.select([source], [], [], 0.05 if seconds is None else seconds)[0]:
+            if select.select([source], [], [], TICK)[0]:
                 return True
-            if end is not None and time.monotonic() >= end:
-                return False
         return False
 
     def receive(self, connection, size):
@@ -123,12 +127,7 @@ class WalSender(threading.Thread):
 
     def serve(self, connection):
         """One session: the handshake, commands, and then WAL."""
-        while True:
-            size, code = struct.unpack('>II', self.receive(connection, 8))
-            self.receive(connection, size - 8)
-            if code not in NO_ENCRYPTION:
-                break
-            connection.sendall(b'N')
+        self.receive(connection, struct.unpack('>I', self.receive(connection, 4))[0] - 4)
         connection.sendall(WELCOME)
         while True:
             kind, size = struct.unpack('>cI', self.receive(connection, 5))
@@ -137,26 +136,25 @@ class WalSender(threading.Thread):
             if kind == b'X':
                 return
             if start:
-                connection.sendall(message(b'W', struct.pack('>BH', 0, 0)))
-                self.stream(connection, postgres.parse_lsn(start[1]))
-                return
+                break
             if text != 'IDENTIFY_SYSTEM':
                 raise ValueError(f'a standby requests what is unknown: {text}')
             connection.sendall(columns(('systemid', 'timeline', 'xlogpos', 'dbname')) + row(
                 (self.system, '1', f'{self.end >> 32:X}/{self.end & 0xFFFFFFFF:X}', None)) +
                 message(b'C', b'IDENTIFY_SYSTEM\0') + READY)
+        connection.sendall(message(b'W', struct.pack('>BH', 0, 0)))
+        self.stream(connection, postgres.parse_lsn(start[1]))
 
     def stream(self, connection, lsn):
         """Send WAL from an LSN on, until the end of all, and wait until the standby leaves."""
         self.begun = self.begun or time.time()
         while not self.over.is_set():
-            allowed = self.end if self.rate is None else min(self.end, self.first + int(
-                self.rate * (time.time() - self.begun)))
+            allowed = self.allowed(time.time())
             while lsn < allowed and not self.over.is_set():
                 wal = read_at(self.wal, lsn, min(CHUNK, allowed - lsn))
                 header = struct.pack('>cQQQ', b'w', lsn, lsn + len(wal),
                                      int((time.time() - EPOCH) * 1e6))
                 connection.sendall(message(b'd', header + wal))
                 lsn += len(wal)
-            if self.wait_for(connection, TICK) and not connection.recv(CHUNK):
+            if select.select([connection], [], [], TICK)[0] and not connection.recv(CHUNK):
                 return

@@ -9,9 +9,9 @@ Cases are named after where the WAL comes from, and the queries beside:
     select       pgbench -S, 4 clients, at a rate (--query-rate)
     report       one client that reads the whole table, over and over, without parallel workers
 
-No primary runs: a thread sends WAL that was made before (wal_sender.py).  Queries and replay
-have both CPUs of a small machine to themselves so.  The WAL beside reports is of a primary
-with hot_standby_feedback, or replay would do nothing but wait for reports to end.
+No primary runs, so that it takes no CPU time from the standby: a thread sends WAL that was made
+before (wal_sender.py).  For reports the WAL is that of a primary with hot_standby_feedback:
+otherwise replay would wait for each report to end, and that would be what is measured.
 
 A configuration `redoahead:OPTION[:OPTION]` is redoahead with options: those that begin with
 -- are the daemon's, others are settings of the server.
@@ -21,7 +21,7 @@ import dataclasses
 import os
 import statistics
 
-from .. import config, host, recoveries, recovery, report, standby, trace, workload
+from .. import config, host, recoveries, recovery, report, script, standby, trace, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 
 SOURCES = {
@@ -35,7 +35,7 @@ CONFIGS = (*config.STOCK_COLD, 'redoahead', 'before')
 
 def load_of(size, queries):
     factor = scale_of(size)
-    scale = 10 if factor is None else max(1, round(100 * factor))
+    scale = 10 if factor is None else 100
     transactions = 16000 if factor is None else round(240000 * factor)
     # A quarter of the data.
     settings = {'shared_buffers': f'{4 * scale}MB', 'full_page_writes': 'off'}
@@ -70,7 +70,7 @@ def opened(bench, part):
     for name in bench.options.config or ():
         configured(name)
     described = bench.results.header['cases'][part.name]
-    described.update(query_rate=bench.options.query_rate, wal_rate=bench.options.wal_rate * 1e6)
+    described.update(queries_per_second=bench.options.query_rate, wal_bytes_per_second=bench.options.wal_rate * 1000)
     with bench.place('recovery') as place, bench.stage(part) as stage:
         yield lambda name, number: measure(bench, part, name, number, stage, place)
 
@@ -84,7 +84,7 @@ def measure(bench, part, name, number, stage, place):
         run = standby.run_once(standby.Setup(
             part.details, chosen, recovery.Conditions(timeline=timeline, options=options), stage,
             bench.builds, place, os.path.join(bench.images[part.name].directory, 'pg_wal'), watch,
-            bench.options.query_rate, bench.options.wal_rate * 1e6, number))
+            bench.options.query_rate, bench.options.wal_rate * 1000, number))
     run.update(watch.figures(run))
     if bench.traces:
         os.makedirs(bench.traces, exist_ok=True)
@@ -119,7 +119,7 @@ def parts(size):
     return tuple(found)
 
 
-# What is compared with stock at its best, and how: ratio of the second to the first or difference.
+# What is compared with stock at its best as a ratio.
 PAIRED = (('redo_seconds', 'replay rate'), ('query_p50_seconds', 'p50'),
           ('query_p95_seconds', 'p95'), ('query_p99_seconds', 'p99'))
 
@@ -168,6 +168,7 @@ MEASURES = (
     Measure('longest_stall_seconds', 'stall ms', '{:.0f}', 1e3),
     Measure('lag_mean_bytes', 'lag MB', '{:.1f}', 1e-6),
     Measure('lag_max_seconds', 'lag s', '{:.2f}'),
+    Measure('device_read_bytes', 'device read MB', '{:.0f}', 1e-6),
     Measure('startup_cpu_seconds', 'startup CPU', '{:.2f}'),
     Measure('blocks_read', 'blocks read', '{:.0f}'),
     Measure('blocks_read_by_queries', 'by queries', '{:.0f}'),
@@ -184,7 +185,7 @@ SCENARIO = Scenario(
         'on average; in seconds, the most since it was sent. Blocks read again are reads of the '
         'device beyond those of each block that is in the page cache in the end.',),
     summary=summary, daemon=True, arrays=True, rounds=5, space=6 << 30,
-    options=(('--query-rate', {'type': int, 'default': 1500, 'metavar': 'N',
+    options=(('--query-rate', {'type': script.positive, 'default': 1500, 'metavar': 'N',
                                'help': 'standby: transactions per second of select (1500)'}),
-             ('--wal-rate', {'type': float, 'default': 5.0, 'metavar': 'MB',
-                             'help': 'standby: MB of WAL per second in paced cases (5)'})))
+             ('--wal-rate', {'type': script.positive, 'default': 5000, 'metavar': 'KB',
+                             'help': 'standby: kB of WAL per second in paced cases (5000)'})))
