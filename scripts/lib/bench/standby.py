@@ -213,11 +213,11 @@ class Load(postgres.Process):
     def finish(self, end):
         """Wait until all that ended before is in pgbench's log, which it writes in blocks."""
         patience = time.monotonic() + 30
-        while self.prefix and time.monotonic() < patience:
+        while self.prefix and not any(each.end > end for each in parse_queries(
+                self.read()[-CLIENTS:])[0]):
             self.check()
-            found, _ = parse_queries(self.read()[-1:])
-            if found and found[0].end > end:
-                break
+            if time.monotonic() > patience:
+                raise recovery.RunRejected('no query ended in 30 s after all WAL was replayed')
             time.sleep(postgres.POLL)
         self.end(signal.SIGTERM)
         return parse_queries(self.read())
@@ -279,7 +279,7 @@ def run_attempt(setup):
         # The device's own counters count other programs, too.
         read = host.device_bytes_with_children(server.pid)
         if daemon:
-            run['daemon_device_bytes'] = host.process_device_bytes(daemon.pid) - before
+            run['daemon_device_bytes'] = (host.process_device_bytes(daemon.pid) or 0) - before
             read += run['daemon_device_bytes']
         run['device_read_bytes'] = read
         run['blocks_read_again'] = max(0, read - resident_bytes(stage, archive)) // recovery.BLOCK
