@@ -35,8 +35,8 @@ CONFIGS = (*config.STOCK_COLD, 'redoahead', 'before')
 
 def load_of(size, queries):
     factor = scale_of(size)
-    scale = 10 if factor is None else 100
-    transactions = 16000 if factor is None else round(240000 * factor)
+    scale = 10 if factor is None else 80
+    transactions = 16000 if factor is None else round(120000 * factor)
     # A quarter of the data.
     settings = {'shared_buffers': f'{4 * scale}MB', 'full_page_writes': 'off'}
     feedback = queries == 'report'
