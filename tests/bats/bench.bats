@@ -150,6 +150,32 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	nothing_left
 }
 
+# Lost otherwise: latency of queries that ran before or after, or beside a replay of something else.
+@test "standby: queries beside replay from an archive and of a stream" {
+	measure standby --case archive/select,paced/report --wal-rate 2000 --plots \
+		--config default,redoahead:--readahead-limit=4096:redoahead.prefault=0
+	look_at standby <<-'EOS'
+	assert len(runs) == 4 and len({run['config'] for run in runs}) == 2, runs
+	for run in runs:
+	    assert run['connected'] == (run['config'] != 'default'), run
+	    assert run['queries'] > 0 and run['tps'] > 0 and run['conflicts'] == 0, run
+	    assert 0 < run['query_p50_seconds'] <= run['query_p99_seconds'] <= run['query_max_seconds']
+	    assert 0 < run['longest_stall_seconds'] <= run['redo_seconds'], run
+	    assert run['blocks_read'] > 5000 and run['lag_max_bytes'] > 0, run
+	    assert abs(len(run['slices']) / 2 - run['redo_seconds'] + run['ready_seconds']) < 0.6, run
+	    assert ('lag_max_seconds' in run) == (run['case'] == 'paced/report'), run
+	    if run['connected']:
+	        assert run['daemon']['blocks_read'] > 1000, run
+	    if run['case'] == 'paced/report':
+	        assert run['replay_bytes_per_second'] < 2.2e6, run
+	EOS
+	grep -F '| archive/select: redoahead:--readahead-limit=4096:redoahead.prefault=0 / default ' "$results/standby.md"
+	[ -s "$results/standby-paced-report-standby.svg" ]
+	run -1 "$bench" standby --size small --case archive/select --config default:--io-depth=1
+	[[ $output == *"--config default:--io-depth=1 is unknown to standby"* ]]
+	nothing_left
+}
+
 @test "trace: recoveries with and without redoahead trace" {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to trace"
 	measure trace --case pgbench-off

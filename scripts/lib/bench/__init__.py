@@ -11,7 +11,9 @@ Rooms, each knowing only those above it:
     device    what an image is recovered on: a directory, or an array of modelled disks
     config    which server recovers, with which settings, with or without daemon
     recovery  one timed recovery: what was measured
+    wal_sender  WAL without a primary, for a standby
     trace     what happened in the course of a recovery
+    standby   a hot standby that serves queries while it replays
     compare   do two clusters hold the same data?
     loop      a file system on a device that nobody else uses
     syscalls  what a server's processes read and wrote, as system calls (strace)

@@ -240,6 +240,16 @@ def cpu_seconds_of_children(pid):
             return ticks / os.sysconf('SC_CLK_TCK')
 
 
+def device_bytes_with_children(pid):
+    """Bytes that a process and its children, also those it waited for, made devices read."""
+    found = process_device_bytes(pid) or 0
+    for name in os.listdir('/proc'):
+        with contextlib.suppress(OSError, ValueError):      # it goes meanwhile, or is no process
+            if int(stat_fields(int(name))[1]) == pid:
+                found += process_device_bytes(int(name)) or 0
+    return found
+
+
 def process_major_faults(pid):
     """Page faults of a process for which a device was read."""
     return int(stat_fields(pid)[9])

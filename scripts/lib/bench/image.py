@@ -9,8 +9,9 @@ Images are always made by the stock server.  They are crashed by stopping the
 server in immediate mode.  A workload with `from_base` is replayed from further
 back than its last checkpoint: from a crashed copy made before the load,
 together with all the WAL that was written since, as after restoring a
-snapshot of the data.  If it has `keep_end`, too, the cluster that wrote the WAL
-is shut down cleanly and kept beside the crashed one.
+snapshot of the data; with `clean_base` the copy was shut down cleanly, not
+crashed.  If it has `keep_end`, too, the cluster that wrote the WAL is shut down
+cleanly and kept beside the crashed one.
 """
 import dataclasses
 import json
@@ -108,7 +109,7 @@ def make(home, workload, build, say):
         if not workload.from_base:
             rate = workload.load(running, workload)
             end = flush(running)
-        running.stop('immediate')
+        running.stop('fast' if workload.clean_base else 'immediate')
     if workload.from_base:
         postgres.copy_cluster(directory, base)
         with server(wal_keep_size='100GB') as running:

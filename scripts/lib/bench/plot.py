@@ -2,6 +2,7 @@
 
     SCENARIO-CASE-bars      the first measure by configuration
     SCENARIO-CASE-redo      redo's progress over time, a line for each configuration
+    SCENARIO-CASE-standby   lag and latency of a standby over time
     SCENARIO-CASE-device    reads in flight, and reads per second, over time
     SCENARIO-CASE-daemon    what the daemon did over time: its limits, and what they let it do
 
@@ -62,6 +63,8 @@ def over_time(path, title, tables, panels):
                       [float(row[column]) for row in rows], label=label)
         axes.set(ylabel=name)
         axes.grid(True)
+        if column.endswith('_ms'):
+            axes.set_yscale('log')
         if max(ends) > 4 * min(ends):
             axes.set_xscale('log')
             axes.set_xlim(left=max(0.1, min(ends) / 50))
@@ -108,7 +111,10 @@ def draw(scenario, result, directory):
         for kind, column, panels in (
                 ('redo', 'progress', [('percent', 'replayed, % of the WAL')]),
                 ('device', 'devices', [('in_flight', 'reads in flight'),
-                                       ('reads_per_second', 'reads per second')])):
+                                       ('reads_per_second', 'reads per second')]),
+                ('standby', 'standby', [('lag_mb', 'not replayed, MB'), ('tps', 'tps'),
+                                        ('p50_ms', 'p50, ms'), ('p99_ms', 'p99, ms'),
+                                        ('max_ms', 'max, ms')])):
             found.append(over_time(f'{path}-{kind}', title, {
                 name: trace.read_table(f'{stem}.{column}.tsv')
                 for name, stem in stems.items()}, panels))

@@ -60,6 +60,7 @@ class Conditions:
     limit: object = None        # cgroup.MemoryLimit of server and daemon
     timeline: str = None        # file for the daemon's timeline
     blocks: str = None          # file for the daemon's trace of blocks
+    options: tuple = ()         # more options of the daemon
 
 
 class Daemon(postgres.Process):
@@ -71,7 +72,8 @@ class Daemon(postgres.Process):
         more += ['--block-log', conditions.blocks] if conditions.blocks else []
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot read it.
-        super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more], log,
+        super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more,
+                          *conditions.options], log,
                          as_user=postgres.as_self, limit=conditions.limit)
         socket = os.path.join(directory, SOCKET)
         end = time.monotonic() + 10

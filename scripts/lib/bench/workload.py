@@ -21,6 +21,7 @@ class Workload:
     prepare: object             # function(server, workload)
     load: object                # function(server, workload); returns a Rate, or None
     from_base: bool = False     # replay from a copy made before the load
+    clean_base: bool = False    # which was shut down: a standby accepts connections at once
     keep_end: bool = False      # and keep the cluster as the load left it, shut down
     details: dict = field(default_factory=dict)     # what else the load depends on
 
@@ -28,7 +29,8 @@ class Workload:
         """What an image depends on, beside the server's version."""
         return {'scale': self.scale, 'amount': self.amount, 'clients': CLIENTS,
                 'settings': self.settings, **self.details,
-                **({'keep_end': True} if self.keep_end else {})}
+                **({'keep_end': True} if self.keep_end else {}),
+                **({'clean_base': True} if self.clean_base else {})}
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,12 @@ def load_two_halves(server, workload):
     first = run_transactions(server, workload.amount // 2, '-N')
     server.sql('CHECKPOINT')
     return first + run_transactions(server, workload.amount // 2, '-N')
+
+
+def load_with_feedback(server, workload):
+    """What queries of a standby may see is kept, as with hot_standby_feedback: by a transaction."""
+    server.session(['BEGIN', 'SELECT pg_current_xact_id()', "PREPARE TRANSACTION 'feedback'"])
+    return load_simple_update(server, workload)
 
 
 # ---------- inserts into a table with six indexes ----------
