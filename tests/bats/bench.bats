@@ -65,7 +65,7 @@ nothing_left() {
 			[ -e "/proc/${group##*-}" ] || echo "$group"
 		done
 		find "$work" -mindepth 1 -maxdepth 1 ! -name images ! -name '*.lock' ! -name 'fpi-pages-*'
-		find /dev/shm -maxdepth 1 -name redoahead-bench
+		find /dev/shm -maxdepth 1 -name 'redoahead-bench*' -user "$(id -un)"
 	} 2>/dev/null) || true
 	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
 }
