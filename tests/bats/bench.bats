@@ -122,7 +122,7 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 			# None of them could begin.
 			# shellcheck disable=SC2086
 			STOCK=$work/nothing REDOAHEAD_BENCH_DIR=$case/$each run -1 $command
-			[[ $output == *"$case/$each cannot "*"$reason"*REDOAHEAD_BENCH_DIR* ]] ||
+			[[ $output == *"$case/$each"*"$reason"*REDOAHEAD_BENCH_DIR* ]] ||
 				{ echo "$command, $each: $output"; return 1; }
 		done
 	done <<-'EOS'
