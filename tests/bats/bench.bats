@@ -266,7 +266,7 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 # stay mounted.
 @test "s5 on btrfs: fewer bytes with clearing, and nothing stays, also when interrupted" {
 	need_btrfs
-	interrupted_when "grep -qF '$work/s5/loop' /proc/self/mountinfo" s5 --size small --rounds 1 \
+	interrupted_when "grep -qF '$work/s5.loop/' /proc/self/mountinfo" s5 --size small --rounds 1 \
 		--case zstd --output "$results"
 	measure s5 --case zstd
 	nothing_left
