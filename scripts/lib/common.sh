@@ -28,6 +28,17 @@ else
 	as_user=(env --)
 fi
 
+# Make a directory, or find one, that no other user can change; prints its real path.
+claim_directory() {			# DIRECTORY OPTION-THAT-NAMES-IT
+	PYTHONPATH=$redoahead_root/scripts/lib python3 -B -c '
+import sys
+from bench import host
+try:
+    print(host.claim(*sys.argv[2:]))
+except (host.HostError, OSError) as error:
+    sys.exit(f"{sys.argv[1]}: {error}")' "${0##*/}" "$@"
+}
+
 # Run a command as that user, in a directory that it can enter.
 as_server_user() {
 	(cd / && "${as_user[@]}" "$@")

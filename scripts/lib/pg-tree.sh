@@ -81,6 +81,6 @@ pg_tree__end_servers() {	# DIRECTORY
 	local file pid
 	find "$1" -name postmaster.pid 2>/dev/null | while read -r file; do
 		pid=$(head -n 1 "$file") || continue
-		[ "$(readlink "/proc/$pid/cwd")" != "${file%/*}" ] || kill -QUIT "$pid"
+		[ "$(readlink "/proc/$pid/cwd")" != "${file%/*}" ] || as_server_user kill -QUIT "$pid"
 	done 2>/dev/null || true
 }

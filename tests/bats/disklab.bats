@@ -232,6 +232,28 @@ is_healthy() {
 	nothing_left
 }
 
+# Lost otherwise: any file of root, to who has put a link where the state is kept.
+# bats test_tags=diskless
+@test "a state directory that another user made, or can write to, or a link is refused" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	local verb
+	mkdir "$work"/{theirs,open,own}
+	chown nobody "$work/theirs"
+	chmod 777 "$work/open"
+	ln -s own "$work/link"
+	for verb in "up --disks 2 --size 1G" load status down; do
+		# shellcheck disable=SC2086
+		run -1 "$disklab" $verb --dir "$work/theirs" 3>&-
+		[[ $output == *"disklab: $work/theirs cannot be used, because it belongs to user nobody; name "*--dir* ]]
+		# shellcheck disable=SC2086
+		run -1 "$disklab" $verb --dir "$work/open" 3>&-
+		[[ $output == *"$work/open cannot be used, because other users can write to it"* ]]
+		# shellcheck disable=SC2086
+		run -1 "$disklab" $verb --dir "$work/link" 3>&-
+		[[ $output == *"$work/link cannot be used, because it is a symbolic link"* ]]
+	done
+}
+
 # Lost otherwise: half an array would stay when a step of making it fails.
 @test "an array that cannot be made leaves nothing" {
 	mkdir "$work/bin"

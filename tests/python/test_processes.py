@@ -1,7 +1,9 @@
 """Processes and signals, what they used, and what the log reports of redo."""
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -48,8 +50,10 @@ class Signals(unittest.TestCase):
         self.addCleanup(thread.join)
         self.addCleanup(over.set)
         before = len(postgres.Process.started)
+        log = os.path.join(tempfile.mkdtemp(prefix='redoahead-processes.'), 'log')
+        self.addCleanup(shutil.rmtree, os.path.dirname(log))
         with mock.patch.object(subprocess, 'Popen', Interrupted), self.assertRaises(End):
-            postgres.Process(['sleep', '60'], os.devnull, as_user=postgres.as_self)
+            postgres.Process(['sleep', '60'], log, as_user=postgres.as_self)
         process, = postgres.Process.started[before:]
         with open(f'/proc/{process.pid}/status', encoding='ascii') as file:
             blocked = file.read().split('SigBlk:')[1].split()[0]

@@ -88,15 +88,15 @@ def main():
     if len(sys.argv) != 5 or not re.fullmatch(r'[\w-]+', sys.argv[4]):
         print('usage: recover_once.py WORK DEVICE CONFIG NAME', file=sys.stderr)
         return 2
-    work, where, configuration = sys.argv[1], sys.argv[2], config.CONFIGS[sys.argv[3]]
+    work, where, configuration = script.claim(sys.argv[1]), sys.argv[2], config.CONFIGS[sys.argv[3]]
     kept = os.path.join(work, f'{sys.argv[4]}.data')
     builds = {'stock': postgres.find_build('stock'), 'patched': script.find_patched()}
-    postgres.make_directory(work)
     crashed = image.find_or_make(work, WORKLOAD, 'small', builds['stock'],
                                  lambda text: print(text, file=sys.stderr))
     with script.work_place(work, 'place') as place, \
             device.find(where, work).stage(crashed, lambda text: None) as stage:
         run = recover(stage, configuration, builds, place)
+        postgres.make_place(kept)
         postgres.run(['cp', '-a', '-T', stage.directory, kept])
         recovery.count_blocks(run, stage.image, configuration, builds, place, stage.directory)
     print(json.dumps(run))

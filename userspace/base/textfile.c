@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -27,6 +28,37 @@ textfile__open(FILE **file, const char *path, const char *option)
 	log_error("file \"%s\" cannot be written: %s; give another one with %s",
 			  path, strerror(-err), option);
 	return err;
+}
+
+/*
+ * Create the file, or empty it if it is of this user and has no other name.  Links are
+ * not followed.  For a process with rights that others lack, who may be able to write
+ * to the directory.
+ */
+int
+textfile__open_own(FILE **file, const char *path, const char *option)
+{
+	int			fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0666);
+	const char *reason = NULL;
+	struct stat st;
+
+	*file = NULL;
+	if (fd < 0)
+		reason = errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+	else if (fstat(fd, &st) < 0)
+		reason = strerror(errno);
+	else if (st.st_uid != geteuid() && !(S_ISCHR(st.st_mode) && st.st_uid == 0))
+		reason = "it belongs to another user";
+	else if (S_ISREG(st.st_mode) && st.st_nlink > 1)
+		reason = "it has other names, too";
+	else if ((S_ISREG(st.st_mode) && ftruncate(fd, 0) < 0) || (*file = fdopen(fd, "w")) == NULL)
+		reason = strerror(errno);
+	if (reason == NULL)
+		return 0;
+	log_error("file \"%s\" cannot be written: %s; give another one with %s", path, reason, option);
+	if (fd >= 0)
+		close(fd);
+	return -EPERM;
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 int			textfile__open(FILE **file, const char *path, const char *option);
+int			textfile__open_own(FILE **file, const char *path, const char *option);
 void		textfile__reopen(FILE *file, const char *path, const char *option);
 int			textfile__close(FILE *file, const char *option);
 

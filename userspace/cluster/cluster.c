@@ -11,22 +11,53 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cluster/cluster.h"
 #include "base/log.h"
 
+/*
+ * Open a file of the cluster for reading, with the rights of its owner, who may have
+ * put a link there.
+ */
+int
+cluster__open_file(const struct cluster *cluster, const char *name)
+{
+	bool		drop = geteuid() == 0 && cluster->uid != 0;
+	int			fd = -1;
+
+	errno = EPERM;
+	if (drop)
+	{
+		setfsgid(cluster->gid);
+		setfsuid(cluster->uid);
+	}
+	/* They report no error; whether it worked is what the next call reports. */
+	if (!drop || (setfsuid((uid_t) -1) == (int) cluster->uid &&
+				  setfsgid((gid_t) -1) == (int) cluster->gid))
+		fd = openat(cluster->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		fd = -errno;
+	if (drop)
+	{
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+	return fd;
+}
+
 /* Read up to size bytes of a small file of the cluster; returns how many. */
-static int
-read_file(const struct cluster *cluster, const char *name, void *data, size_t size)
+int
+cluster__read_file(const struct cluster *cluster, const char *name, void *data, size_t size)
 {
 	ssize_t		n;
 	int			fd;
 
-	fd = openat(cluster->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = cluster__open_file(cluster, name);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	do
 		n = pread(fd, data, size, 0);
 	while (n < 0 && errno == EINTR);
@@ -48,7 +79,7 @@ cluster__major(const struct cluster *cluster)
 	long		major;
 	int			n;
 
-	n = read_file(cluster, "PG_VERSION", text, sizeof(text) - 1);
+	n = cluster__read_file(cluster, "PG_VERSION", text, sizeof(text) - 1);
 	if (n < 0)
 		return n;
 	text[n] = '\0';
@@ -66,7 +97,7 @@ cluster__system_identifier(const struct cluster *cluster, uint64_t *identifier)
 {
 	int			n;
 
-	n = read_file(cluster, "global/pg_control", identifier, sizeof(*identifier));
+	n = cluster__read_file(cluster, "global/pg_control", identifier, sizeof(*identifier));
 	if (n < 0)
 		return n;
 	return n == (int) sizeof(*identifier) ? 0 : -ENODATA;

@@ -54,17 +54,9 @@ int
 controlfile__read(struct controlfile *control, const struct cluster *cluster)
 {
 	char		data[CONTROLFILE_BYTES];
-	ssize_t		n;
-	int			fd;
+	int			n = cluster__read_file(cluster, "global/pg_control", data, sizeof(data));
 
-	fd = openat(cluster->dirfd, "global/pg_control", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	n = pread(fd, data, sizeof(data), 0);
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	return n < 0 ? (int) n : controlfile__parse(control, data, (size_t) n);
+	return n < 0 ? n : controlfile__parse(control, data, (size_t) n);
 }
 
 /* Does a server that starts on the cluster have to recover? */

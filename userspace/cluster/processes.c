@@ -22,31 +22,51 @@
 /* Name of the program, as the kernel has it. */
 #define PROGRAM			"redoahead"
 
-/* Read a small file whole; returns its length, 0 if that is not possible. */
+/* Read a small file of the cluster whole; returns its length, 0 if that is not possible. */
 static size_t
-read_text(int dirfd, const char *path, char *text, size_t size)
+read_of_cluster(const struct cluster *cluster, const char *name, char *text, size_t size)
 {
-	ssize_t		n;
-	int			fd;
+	int			n = cluster__read_file(cluster, name, text, size - 1);
 
-	fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, size - 1);
-	close(fd);
 	if (n < 0)
 		n = 0;
 	text[n] = '\0';
 	return (size_t) n;
 }
 
+/* The same of a file of a process. */
 static size_t
 read_of_process(pid_t pid, const char *name, char *text, size_t size)
 {
 	char		path[64];
+	ssize_t		n;
+	int			fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, name);
-	return read_text(AT_FDCWD, path, text, size);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		n = 0;
+	text[n] = '\0';
+	return (size_t) n;
+}
+
+/* Does a process run as the owner of the cluster, as all of its server do? */
+static bool
+is_of_owner(pid_t pid, const struct cluster *cluster)
+{
+	char		text[2048];
+	const char *ids;
+	unsigned	real;
+	unsigned	effective;
+
+	if (read_of_process(pid, "status", text, sizeof(text)) == 0 ||
+		(ids = strstr(text, "\nUid:")) == NULL ||
+		sscanf(ids, "\nUid: %u %u", &real, &effective) != 2)
+		return false;
+	return real == cluster->uid && effective == cluster->uid;
 }
 
 /* Does a process work in the cluster's directory, as postmasters do?  True if that cannot be read. */
@@ -66,7 +86,7 @@ works_there(pid_t pid, const struct cluster *cluster)
 
 /*
  * The postmaster that runs on the cluster, 0 if there is none.  After a crash the
- * number in its file may be that of another process.
+ * number in its file may be that of another process, and the owner may write any.
  */
 pid_t
 processes__postmaster(const struct cluster *cluster)
@@ -74,11 +94,12 @@ processes__postmaster(const struct cluster *cluster)
 	char		text[32];
 	long		pid;
 
-	if (read_text(cluster->dirfd, "postmaster.pid", text, sizeof(text)) == 0)
+	if (read_of_cluster(cluster, "postmaster.pid", text, sizeof(text)) == 0)
 		return 0;
 	/* A standalone backend writes its number with a minus. */
 	pid = labs(strtol(text, NULL, 10));
-	return pid > 0 && works_there((pid_t) pid, cluster) ? (pid_t) pid : 0;
+	return pid > 0 && pid <= INT32_MAX && is_of_owner((pid_t) pid, cluster) &&
+		works_there((pid_t) pid, cluster) ? (pid_t) pid : 0;
 }
 
 /* How to reach the server that runs on the cluster; -ENOENT if none does that has a socket. */
@@ -94,7 +115,7 @@ processes__server(const struct cluster *cluster, struct processes_server *server
 
 	/* Its number, its directory, when it began, port, socket's directory, address, key, state. */
 	if (postmaster == 0 ||
-		read_text(cluster->dirfd, "postmaster.pid", text, sizeof(text)) == 0)
+		read_of_cluster(cluster, "postmaster.pid", text, sizeof(text)) == 0)
 		return -ENOENT;
 	for (int i = 1; i < 8; i++)
 	{
@@ -161,6 +182,7 @@ each_process(bool (*visit) (pid_t pid, void *argument), void *argument)
 /* The search for a startup process. */
 struct startup_search
 {
+	const struct cluster *cluster;	/* of its server */
 	pid_t		postmaster;		/* its parent */
 	pid_t		found;			/* 0: not found */
 };
@@ -176,7 +198,8 @@ visit_for_startup(pid_t pid, void *argument)
 		return false;
 	/* "postgres: startup ..." or "postgres: CLUSTER NAME: startup ..." */
 	if (read_of_process(pid, "cmdline", title, sizeof(title)) == 0 ||
-		strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL)
+		strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL ||
+		!is_of_owner(pid, search->cluster))
 		return false;
 	search->found = pid;
 	return true;
@@ -184,9 +207,9 @@ visit_for_startup(pid_t pid, void *argument)
 
 /* The startup process of a postmaster, 0 if there is none. */
 pid_t
-processes__startup(pid_t postmaster)
+processes__startup(const struct cluster *cluster, pid_t postmaster)
 {
-	struct startup_search search = {.postmaster = postmaster};
+	struct startup_search search = {.cluster = cluster,.postmaster = postmaster};
 
 	each_process(visit_for_startup, &search);
 	return search.found;

@@ -21,7 +21,7 @@ struct processes_server
 };
 
 pid_t		processes__postmaster(const struct cluster *cluster);
-pid_t		processes__startup(pid_t postmaster);
+pid_t		processes__startup(const struct cluster *cluster, pid_t postmaster);
 unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
 							   bool *refused);
 int			processes__server(const struct cluster *cluster, struct processes_server *server);

@@ -5,6 +5,7 @@
  * What it does is in trace/tracer.c, and its reports are in report/.
  */
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,7 +118,10 @@ cmd__trace(int argc, char **argv)
 	if (cluster__open(&cluster, pgdata) < 0)
 		return EXIT_FAILED;
 	if (arguments.output != NULL)
-		err = textfile__open(&output, arguments.output, "--output");
+		err = textfile__open_own(&output, arguments.output, "--output");
+	/* Root's groups would add to the owner's rights. */
+	if (err == 0 && geteuid() == 0)
+		(void) setgroups(0, NULL);
 	if (err == 0)
 		err = trace(&cluster, &arguments, output);
 	if (output != stdout && textfile__close(output, "--output") < 0)

@@ -8,7 +8,6 @@
  * cost more than the event.  What events mean is found out in trace/.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,13 +77,13 @@ set_disks(struct trace_bpf *programs, const struct probe_settings *settings)
  * method they do not where the file system has a page cache of its own.
  */
 static bool
-reads_are_seen(struct trace_bpf *programs, int dirfd)
+reads_are_seen(struct trace_bpf *programs, const struct cluster *cluster)
 {
 	char		byte;
 	bool		seen;
 	int			fd;
 
-	fd = openat(dirfd, "PG_VERSION", O_RDONLY | O_CLOEXEC);
+	fd = cluster__open_file(cluster, "PG_VERSION");
 	if (fd < 0)
 		return true;
 	programs->bss->startup_tgid = (__u32) getpid();
@@ -121,7 +120,7 @@ attach(struct probe *probe, const struct probe_settings *settings, const char *m
 		set_disks(programs, settings);
 		err = trace_bpf__attach(programs);
 	}
-	if (err == 0 && preferred && !reads_are_seen(programs, settings->dirfd))
+	if (err == 0 && preferred && !reads_are_seen(programs, settings->cluster))
 		err = -EOPNOTSUPP;
 	if (err == 0)
 	{
@@ -154,7 +153,7 @@ probe__open(struct probe **result, const struct probe_settings *settings)
 	probe->handler = settings->handler;
 	probe->context = settings->context;
 	libbpf_set_print(log_libbpf);
-	refusal__collect(&facts, settings->dirfd);
+	refusal__collect(&facts, settings->cluster->dirfd);
 	if (refusal__is_certain(&facts))
 		refusal__explain(&facts, 0, reason, sizeof(reason));
 	else

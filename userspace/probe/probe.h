@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "bpf/trace.h"
+#include "cluster/cluster.h"
 
 /* The attach methods; see bpf/README.md. */
 #define PROBE_PREFERRED		"tp_btf"
@@ -23,7 +24,7 @@ typedef void (*probe_handler) (void *context, const void *event, size_t size);
 
 struct probe_settings
 {
-	int			dirfd;			/* the data directory; stays the caller's */
+	const struct cluster *cluster;	/* the data directory; stays the caller's */
 	uint32_t	block_size;		/* PostgreSQL's, bytes */
 	uint32_t	buffer_bytes;	/* ring buffer, bytes: a power of two */
 	const char *method;			/* attach method; NULL: the preferred one if it works */

@@ -2,8 +2,8 @@
  * names.c
  *		Names of relations, from the catalogs of a server that answers.
  *
- * Runs the psql beside the server's program, as the owner of the cluster, with one
- * query in each database that has rows.  A server that takes no connections is not
+ * Runs the psql beside the server's program, as the owner of the cluster and without
+ * any rights beyond that, with one query in each database that has rows.  A server that takes no connections is not
  * queried.  All of it is bounded by a few seconds; without names, paths are reported.
  */
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,11 +25,15 @@
 #include "cluster/processes.h"
 #include "trace/names.h"
 #include "base/clock.h"
+#include "base/confined.h"
 #include "base/log.h"
 
 /* How long all may take, us; time between two checks whether the server is ready, ms. */
 #define MAX_US			5000000
 #define READY_CHECK_MS	20
+
+/* What psql may answer: the owner of the cluster chose that program. */
+#define MAX_ANSWER_BYTES	(64 * 1024 * 1024)
 
 /* What a session may take for a query, and to get a lock: redo may have to wait for it. */
 #define SESSION_OPTIONS	"-c statement_timeout=2s -c lock_timeout=200ms -c search_path=public"
@@ -98,6 +103,7 @@ quote(const char *value, char *quoted)
 static _Noreturn void
 become_psql(const struct search *search, const char *database, const int files[3])
 {
+	static const struct rlimit answer = {MAX_ANSWER_BYTES, MAX_ANSWER_BYTES};
 	static char encoding[] = "PGCLIENTENCODING=UTF8";
 	char	   *environment[] = {encoding, NULL};
 	char		quoted[2 * FINDINGS_DATABASE_BYTES + 3];
@@ -116,7 +122,8 @@ become_psql(const struct search *search, const char *database, const int files[3
 			 directory, search->server.port, quoted);
 	if (dup2(files[0], STDIN_FILENO) >= 0 && dup2(files[1], STDOUT_FILENO) >= 0 &&
 		dup2(files[2], STDERR_FILENO) >= 0 && chdir("/") == 0 &&
-		cluster__become_owner(search->cluster) == 0)
+		cluster__become_owner(search->cluster) == 0 && confined__drop_rights() == 0 &&
+		setrlimit(RLIMIT_FSIZE, &answer) == 0)
 		execle(search->server.psql, search->server.psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1",
 			   "-d", where, (char *) NULL, environment);
 	dprintf(STDERR_FILENO, "%s: %s\n", search->server.psql, strerror(errno));

@@ -85,6 +85,26 @@ open_ring(struct references *references, int fd, const struct stat *st)
 	return 0;
 }
 
+/*
+ * Open the file of a process's descriptor for reading.  By now it may be another file,
+ * even a device, which must not be opened.
+ */
+static int
+open_regular(int directory, const char *name)
+{
+	int			file = openat(directory, name, O_PATH | O_CLOEXEC);
+	char		path[64];
+	struct stat st;
+	int			fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (file >= 0)
+		close(file);
+	return fd;
+}
+
 /* Find the ring among the descriptors of a daemon; 1: found, 0: it has none. */
 static int
 find_ring(struct references *references, pid_t daemon)
@@ -107,7 +127,7 @@ find_ring(struct references *references, pid_t daemon)
 		if (readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1) < 0 ||
 			strncmp(link, RING_LINK, strlen(RING_LINK)) != 0)
 			continue;
-		fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		fd = open_regular(dirfd(directory), entry->d_name);
 		if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < (off_t) sizeof(struct redoahead_ring))
 			result = -EACCES;
 		else if (references->ring != NULL && st.st_ino == references->inode)

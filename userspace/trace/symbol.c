@@ -4,6 +4,7 @@
  *
  * From the dynamic symbols of the program's file, which stripped programs have
  * too, and the address that the file is mapped at.  Reads no memory of the process.
+ * The file is the choice of the cluster's owner, so a child without rights reads it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -97,40 +98,52 @@ find_mapping(pid_t pid, const struct stat *file, uint64_t *start)
 	return err;
 }
 
-/* Find a variable of the program that a process runs. */
+/* Read a program's file: where is the variable?  This runs in a child without rights. */
 int
-symbol__find(pid_t pid, const char *name, uint64_t *address)
+symbol__read(int fd, const void *name, void *answer)
 {
-	uint64_t	value;
-	uint64_t	base;
+	struct symbol_offsets *offsets = answer;
+	Elf		   *elf;
+	int			err;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf == NULL)
+		return -EINVAL;
+	err = find_in_file(elf, name, &offsets->value);
+	if (err == 0)
+		err = find_base(elf, &offsets->base);
+	elf_end(elf);
+	return err;
+}
+
+/* Start the child that reads programs. */
+int
+symbol__start(struct confined *reader, const char *name)
+{
+	return confined__start(reader, symbol__read, name, sizeof(struct symbol_offsets));
+}
+
+/* Find the variable of the program that a process runs. */
+int
+symbol__find(struct confined *reader, pid_t pid, uint64_t *address)
+{
+	struct symbol_offsets offsets;
 	uint64_t	start = 0;
 	struct stat st;
 	char		path[64];
 	int			err;
-	Elf		   *elf;
 	int			fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int) pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf == NULL || fstat(fd, &st) < 0)
-	{
-		err = -EINVAL;
-		goto cleanup;
-	}
-	err = find_in_file(elf, name, &value);
-	if (err == 0)
-		err = find_base(elf, &base);
+	err = fstat(fd, &st) < 0 ? -errno : confined__call(reader, fd, &offsets);
+	close(fd);
 	if (err == 0)
 		err = find_mapping(pid, &st, &start);
 	if (err == 0)
-		*address = value - base + start;
-
-cleanup:
-	elf_end(elf);
-	close(fd);
+		*address = offsets.value - offsets.base + start;
 	return err;
 }

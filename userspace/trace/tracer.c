@@ -79,9 +79,9 @@ begin(struct tracer *tracer)
 	(void) processes__age_us(tracer->startup, &age_us);
 	/* The kernel's age of a process is up to 10 ms too high. */
 	tracer->from_start = age_us <= tracer->begin_us - tracer->awaited_us;
-	err = symbol__find(tracer->startup, "error_context_stack", &error_context);
+	err = symbol__find(&tracer->reader, tracer->startup, &error_context);
 	if (err < 0)
-		log_info("resource managers are not known: the memory of process %d cannot be read: %s",
+		log_info("resource managers are not known: the program of process %d cannot be read: %s",
 				 (int) tracer->startup, strerror(-err));
 	tracer->records_followed = err == 0;
 	probe__follow(tracer->probe, tracer->startup, error_context);
@@ -190,7 +190,7 @@ prepare(struct tracer *tracer)
 		return err;
 	}
 	settings = (struct probe_settings) {
-		.dirfd = config->cluster->dirfd,
+		.cluster = config->cluster,
 		.block_size = control->block_size,
 		.buffer_bytes = config->buffer_bytes,
 		.method = config->attach_method,
@@ -216,7 +216,12 @@ tracer__run(const struct trace_config *config)
 	}
 	tracer->config = config;
 	tracer->startup_fd = -1;
-	err = prepare(tracer);
+	/* Before there is anything of the kernel in memory. */
+	err = symbol__start(&tracer->reader, "error_context_stack");
+	if (err < 0)
+		log_error("cannot start: %s; give this process more memory", strerror(-err));
+	else
+		err = prepare(tracer);
 	if (err < 0)
 		goto cleanup;
 	log_info("waiting for recovery of \"%s\"", config->cluster->path);
@@ -238,6 +243,7 @@ cleanup:
 	files__destroy(tracer->files);
 	tally__destroy(&tracer->now);
 	tally__destroy(&tracer->total);
+	confined__end(&tracer->reader);
 	if (tracer->startup_fd >= 0)
 		close(tracer->startup_fd);
 	free(tracer);

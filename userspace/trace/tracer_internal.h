@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/confined.h"
 #include "cluster/controlfile.h"
 #include "probe/probe.h"
 #include "trace/classify.h"
@@ -21,6 +22,7 @@ struct tracer
 	const struct trace_config *config;	/* as given */
 	struct controlfile control; /* of the cluster, when it was read last */
 	struct relpath_layout layout;	/* of its files */
+	struct confined reader;		/* reads the server's program */
 	struct probe *probe;		/* the BPF programs */
 	struct files *files;		/* files that they reported */
 	struct classify classify;	/* what their events mean */

@@ -168,7 +168,7 @@ tracer__wait_for_recovery(struct tracer *tracer)
 			await(tracer, postmaster);
 			server = postmaster;
 		}
-		tracer->startup = processes__startup(postmaster);
+		tracer->startup = processes__startup(tracer->config->cluster, postmaster);
 		if (tracer->startup != 0 && recovers)
 		{
 			if (tracer->awaited_us == 0)

@@ -12,6 +12,7 @@ lines are made by one function call instead of many statements.
 """
 import zlib
 
+from . import host
 from . import workload as loads
 
 ITEMS = 100000                  # rows of item, and of stock for each warehouse
@@ -180,7 +181,7 @@ def write_scripts(directory, warehouses, think_ms):
     arguments = []
     for number, (share, call) in enumerate(TRANSACTIONS):
         path = f'{directory}/dbt2-{number}.sql'
-        with open(path, 'w', encoding='utf-8') as file:
+        with host.create(path, encoding='utf-8') as file:
             file.write(f'\\set think random(0, 2 * {think_ms})\n\\sleep :think ms\n'
                        f'\\set w random(1, {warehouses})\n\\set d random(1, {DISTRICTS})\n'
                        f'\\set seed random(1, 1000000000000)\nSELECT {call};\n')

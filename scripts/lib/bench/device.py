@@ -62,7 +62,7 @@ class Directory:
         same = os.stat(self.directory).st_dev == os.stat(image.directory).st_dev
         need = image.facts['data_bytes'] * (1.3 if same else 2.3)
         host.require_space(self.directory, int(need))
-        postgres.make_directory(home)
+        postgres.make_place(home)
         try:
             yield Stage(image if same else load(image, home, say), os.path.join(home, 'data'),
                         postgres.copy_cluster, None)
@@ -123,7 +123,7 @@ class Array:
                                    for key in ('model', 'raid', 'disks', 'size_bytes')}
             self.lab('load')
             home = os.path.join(mount, 'stage')
-            postgres.make_directory(home)
+            postgres.make_place(home)
             pristine = load(image, home, say)
             fill(mount)
             yield Stage(pristine, os.path.join(home, 'data'), self.copy, self.model)
@@ -165,7 +165,7 @@ def load(image, home, say):
 
 
 def find(name, root):
-    """The device of a name, which may be a directory; root is where images are."""
+    """The device of a name, which may be a directory; root is where copies are, on that."""
     if name == 'ssd':
         return Directory(name, root)
     if name in ARRAYS:
@@ -178,4 +178,4 @@ def find(name, root):
         return Array(name, os.path.abspath(state))
     if not os.path.isdir(name):
         raise host.HostError(f'{name} is neither a directory nor one of ssd, {", ".join(ARRAYS)}')
-    return Directory(name, os.path.abspath(name))
+    return Directory(name, root)

@@ -59,8 +59,9 @@ class StracedServer(postgres.Server):
                 return
             try:
                 with open(os.path.join(self.directory, 'postmaster.pid'), encoding='ascii') as file:
-                    os.kill(int(file.readline()), number)
-            except (OSError, ValueError):       # it has not begun, or is gone
+                    # Which process that is, is the word of its owner.
+                    postgres.run(['kill', f'-{number:d}', str(int(file.readline()))])
+            except (OSError, ValueError, postgres.PostgresError):   # it has not begun, or is gone
                 pass
             try:
                 self.child.wait(patience)
@@ -90,8 +91,11 @@ def leave_out(paths):
     The server keeps its access by a group that only it has.
     """
     for path in paths:
-        os.chown(path, 0, GROUP)
-        os.chmod(path, 0o660)
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        if os.fstat(file).st_uid == postgres.owner().pw_uid:
+            os.fchown(file, 0, GROUP)
+            os.fchmod(file, 0o660)
+        os.close(file)
 
 
 class Evictor(host.Sampler):
@@ -137,20 +141,20 @@ def judge(events, daemon, startup, inodes):
         return pagecache.judge(file, daemon.pid if daemon else -1, startup, inodes)
 
 
-def collect(image, case, builds, program, place, directory, beside):
+def collect(image, case, builds, program, place, private, directory, beside):
     """Recover a copy of an image; returns the evidence, as a dictionary.
 
     case determines who recovers, and what is done to the second largest relation
     (validate.Case).  beside is a context manager made from (directory), active
     from before the server starts until after recovery: `redoahead trace`, or
-    nothing.
+    nothing.  What root writes goes to private.
     """
     config = case.config
-    strace = os.path.join(place, 'strace')
+    strace = os.path.join(private, 'strace')
     blocks = os.path.join(place, 'daemon.blocks')
-    events = os.path.join(place, 'pages.trace')
-    waits = os.path.join(place, 'waits.trace')
-    os.makedirs(strace)
+    events = os.path.join(private, 'pages.trace')
+    waits = os.path.join(private, 'waits.trace')
+    os.mkdir(strace)
     postgres.copy_cluster(image.directory, directory)
     chosen = second_largest(directory)
     if case.left_out:

@@ -8,9 +8,11 @@ import glob
 import mmap
 import os
 import platform
+import pwd
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import threading
 
@@ -276,6 +278,61 @@ def process_device_bytes(pid):
     """Bytes that a process made the devices read, or None if it has gone."""
     text = first_line(f'/proc/{pid}/io', 'read_bytes')
     return int(text) if text else None
+
+
+# ---------- what other users could change ----------
+
+def user_name(uid):
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def not_ours(path):
+    """Why another user could change what is in a directory, in words; None if none could."""
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode):
+        return 'it is a symbolic link'
+    if not stat.S_ISDIR(found.st_mode):
+        return 'it is no directory'
+    if found.st_uid != os.geteuid():
+        return f'it belongs to user {user_name(found.st_uid)}'
+    if found.st_mode & 0o022:
+        return 'other users can write to it'
+    while path != '/':
+        path = os.path.dirname(path)
+        found = os.lstat(path)
+        if found.st_uid not in (0, os.geteuid()):
+            return f'{path}, which it is in, belongs to user {user_name(found.st_uid)}'
+        if found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX:
+            return f'other users can write to {path}, which it is in'
+    return None
+
+
+def claim(path, option='REDOAHEAD_BENCH_DIR'):
+    """Make a directory, or find one, that no other user can change; returns its real path.
+
+    Others could put links in place of what is made there, which root would follow.
+    """
+    parent, name = os.path.split(os.path.abspath(path))
+    os.makedirs(parent, exist_ok=True)
+    path = os.path.join(os.path.realpath(parent), name)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o755)
+    reason = not_ours(path)
+    if reason:
+        raise HostError(f'{path} cannot be used, because {reason}; name a directory with {option} '
+                        f'that only user {user_name(os.geteuid())} can write to')
+    return path
+
+
+def create(path, mode='w', **more):
+    """Open a new file.  What has its name is removed; a link is not followed."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_IFMT(os.lstat(path).st_mode) in (stat.S_IFREG, stat.S_IFLNK):
+            os.unlink(path)
+    return open(path, mode.replace('w', 'x'), **more)
 
 
 # ---------- space ----------

@@ -67,14 +67,14 @@ def find_or_make(root, workload, size, build, say):
     except (OSError, ValueError, KeyError):
         pass
     postgres.remove_tree(home)
-    postgres.make_directory(os.path.join(root, 'images'))
-    postgres.make_directory(home)
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    postgres.make_place(home)
     try:
         facts = make(home, workload, build, say)
     except BaseException:
         postgres.remove_tree(home)
         raise
-    with open(os.path.join(home, 'image.json'), 'w', encoding='utf-8') as file:
+    with host.create(os.path.join(home, 'image.json'), encoding='utf-8') as file:
         json.dump(facts, file, indent=2)
     return Image(workload, directory, facts)
 
@@ -118,12 +118,12 @@ def make(home, workload, build, say):
             end = flush(running)
             running.stop('fast' if workload.keep_end else 'immediate')
         postgres.remove_tree(os.path.join(base, 'pg_wal'))
-        os.rename(os.path.join(directory, 'pg_wal'), os.path.join(base, 'pg_wal'))
+        postgres.move(os.path.join(directory, 'pg_wal'), os.path.join(base, 'pg_wal'))
         if workload.keep_end:
             keep_end(build, directory, os.path.join(base, 'pg_wal'))
-            os.rename(directory, os.path.join(home, 'end'))
+            postgres.move(directory, os.path.join(home, 'end'))
         postgres.remove_tree(directory)
-        os.rename(base, directory)
+        postgres.move(base, directory)
     control = postgres.control_data(build, directory)
     redo = control["Latest checkpoint's REDO location"]
     trim_wal(directory, postgres.parse_lsn(redo))
@@ -159,7 +159,7 @@ def trim_wal(directory, redo_lsn):
     only reads them, so copies of the image can share them.
     """
     wal = os.path.join(directory, 'pg_wal')
-    kept = []
+    kept, spare = [], []
     for name in sorted(os.listdir(wal)):
         path = os.path.join(wal, name)
         if len(name) != 24 or not os.path.isfile(path):
@@ -170,8 +170,9 @@ def trim_wal(directory, redo_lsn):
             # XLogPageHeaderData: magic, info, timeline, page address
             page_address = struct.unpack('<HHIQ', file.read(16))[3]
         if start + size <= redo_lsn or page_address != start:
-            os.remove(path)
+            spare.append(path)
         else:
             kept.append(path)
-    for path in kept[:-1]:
-        os.chmod(path, postgres.SEALED)
+    for command, paths in ((['rm'], spare), (['chmod', f'{postgres.SEALED:o}'], kept[:-1])):
+        if paths:
+            postgres.run([*command, '--', *paths])

@@ -1,7 +1,8 @@
 """A file system on a loop device of its own, so that its counters count nobody else.
 
-The file behind it is read directly, past the page cache.  What a killed run
-left is removed by the next one in the same place.  Needs root.
+The file behind it is read directly, past the page cache.  It is not in a place that
+belongs to the servers' user, but beside it.  What a killed run left is removed
+by the next one in the same place.  Needs root.
 """
 import contextlib
 import os
@@ -38,15 +39,20 @@ def missing(directory):
         return f'no file system on a loop device: {error}'
 
 
+def beside(place):
+    """A directory of root, as long as there is a file system; others may leave more in it."""
+    return place + '.loop'
+
+
 def remove(place):
-    """Remove what filesystem() made there."""
-    file, point = os.path.join(place, 'loop.img'), os.path.join(place, 'loop')
+    """Remove what filesystem() made beside a place."""
+    file, point = (os.path.join(beside(place), name) for name in ('loop.img', 'loop'))
     if os.path.ismount(point):
         unmount(point)
     if os.path.exists(file):
         if device_of(place):
             command('losetup', '--detach', device_of(place))
-        os.remove(file)
+    postgres.remove_tree(beside(place))
 
 
 def unmount(point):
@@ -67,24 +73,25 @@ def set_readahead(place, kilobytes):
 
 def device_of(place):
     return command('losetup', '--noheadings', '-O', 'NAME', '-j',
-                   os.path.join(place, 'loop.img')).strip()
+                   os.path.join(beside(place), 'loop.img')).strip()
 
 
 @contextlib.contextmanager
 def filesystem(place, size, make=EXT4, options='noatime'):
-    """The mount point of an empty file system of that size, made in a directory."""
+    """The mount point of an empty file system of that size, made beside a place."""
     remove(place)
-    host.require_space(place, size)
-    file, point = os.path.join(place, 'loop.img'), os.path.join(place, 'loop')
+    host.require_space(os.path.dirname(place), size)
+    file, point = (os.path.join(beside(place), name) for name in ('loop.img', 'loop'))
     try:
+        os.mkdir(beside(place), 0o755)
+        os.mkdir(point)
         with open(file, 'wb') as image:
             # Not sparse: to allocate while writing takes longer, and fails late.
             os.posix_fallocate(image.fileno(), 0, size)
         device = command('losetup', '--find', '--show', '--direct-io=on', file).strip()
         command(*make, device)
-        os.makedirs(point, exist_ok=True)
         command('mount', '-o', options, device, point)
-        postgres.make_directory(point)
+        postgres.make_place(point)
         yield point
     finally:
         with host.uninterrupted():

@@ -129,7 +129,7 @@ class Trace:
                 write(f'{instance}/options/event-fork', '1')
                 write(f'{instance}/set_event_pid', str(os.getpid()))
             self.instance = instance
-            with open(self.output, 'wb') as file:
+            with host.create(self.output, 'wb') as file:
                 self.reader = subprocess.Popen(['cat', f'{instance}/trace_pipe'], stdout=file,
                                                start_new_session=True)
             self.stack.callback(self.end_reader)

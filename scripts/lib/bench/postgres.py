@@ -1,8 +1,10 @@
 """Installed PostgreSQL servers, running ones, and the user that runs them.
 
 PostgreSQL refuses to run as root; started by root, everything here runs as
-user postgres.
+user postgres.  What that user has is changed as that user, too, and never as root:
+he can put links in its place.
 """
+import contextlib
 import os
 import pwd
 import re
@@ -66,11 +68,24 @@ def become(how, arguments):
 
 
 def make_directory(path):
-    """Make a directory that belongs to that user, with what is above it."""
-    os.makedirs(path, exist_ok=True)
+    """Make a directory as that user, below one that belongs to him."""
+    run(['mkdir', '-p', '--', path])
+
+
+def make_place(path):
+    """Make a directory that belongs to that user, in one that nobody else can change."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o755)
     if os.geteuid() == 0:
         user = owner()
-        os.chown(path, user.pw_uid, user.pw_gid)
+        directory = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
+        os.fchown(directory, user.pw_uid, user.pw_gid)
+        os.close(directory)
+
+
+def move(source, target):
+    """Rename as that user."""
+    run(['mv', '-T', '--', source, target])
 
 
 # ---------- installed servers ----------
@@ -149,7 +164,7 @@ class Process:
         if limit:
             arguments = limit.command(become(how, arguments))
         # A signal between fork and append would leave a child that nobody knows of.
-        with open(log, 'wb') as output, host.deferred():
+        with host.create(log, 'wb') as output, host.deferred():
             self.child = subprocess.Popen(arguments, stdout=output, stderr=subprocess.STDOUT,
                                           **how)
             self.pid = self.child.pid
@@ -279,8 +294,7 @@ def copy_cluster(source, target, reflink='never'):
     because another is.
     """
     remove_tree(target)
-    make_directory(target)
-    os.chmod(target, 0o700)
+    run(['mkdir', '-m', '700', '--', target])
     wal = os.path.join(source, 'pg_wal')
     sealed = [name for name in os.listdir(wal)
               if os.stat(os.path.join(wal, name)).st_mode & 0o777 == SEALED]
@@ -291,8 +305,9 @@ def copy_cluster(source, target, reflink='never'):
     make_directory(os.path.join(target, 'pg_wal'))
     run([*copy, os.path.join(target, 'pg_wal'),
          *(os.path.join(wal, name) for name in os.listdir(wal) if name not in sealed)])
-    for name in sealed:
-        os.link(os.path.join(wal, name), os.path.join(target, 'pg_wal', name))
+    if sealed:
+        run(['ln', '-t', os.path.join(target, 'pg_wal'),
+             *(os.path.join(wal, name) for name in sealed)])
 
 
 def remove_tree(path):

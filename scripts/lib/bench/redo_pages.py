@@ -10,7 +10,7 @@ import os
 import re
 import struct
 
-from . import postgres, workload
+from . import host, postgres, workload
 
 ROWS = 100000                   # of the table: two integers, fillfactor 85
 UPDATES = 120000                # before the first page is taken, and as many per row as in 2020
@@ -97,7 +97,7 @@ def make(build, place, say):
     say('updating a table, to take pages from its WAL')
     postgres.initialize(build, data)
     script = os.path.join(sockets, 'update.sql')
-    with open(script, 'w', encoding='ascii') as file:
+    with host.create(script, encoding='ascii') as file:
         file.write(f'\\set id random(1, {ROWS})\nUPDATE s4 SET b = b + 1 WHERE a = :id;\n')
     with postgres.Server(build, data, SETTINGS, sockets, os.path.join(place, 'log')) as server:
         server.wait_ready()

@@ -94,9 +94,7 @@ class Bench:
             if not os.path.isdir(self.options.device):
                 raise host.HostError(f'{self.options.device} is neither a directory nor one of '
                                      f'ssd, {", ".join(device.ARRAYS)}')
-            root = os.path.join(os.path.abspath(self.options.device), 'redoahead-bench')
-        for path in (self.kept, root):
-            postgres.make_directory(path)
+            root = script.claim(os.path.join(self.options.device, script.default_name()))
         host.require_space(root, (1 << 30) if self.options.size == 'small' else
                            self.scenario.space)
         return root
@@ -105,7 +103,7 @@ class Bench:
         """A directory to work in, on tmpfs if requested; gone when the `with` block ends."""
         if memory and self.options.device == 'ssd':
             host.require_space(MEMORY, min(4 << 30, self.scenario.space))
-            return script.memory_place(os.path.join(MEMORY, 'redoahead-bench'), name)
+            return script.memory_place(os.path.join(MEMORY, script.default_name()), name)
         return script.work_place(self.root, name, **more)
 
     def stage(self, part):

@@ -15,10 +15,25 @@ from . import host, postgres, recovery
 
 def work_root():
     """The directory for images and copies; REDOAHEAD_BENCH_DIR, or a default."""
-    default = '/var/tmp/redoahead-bench'
-    if os.geteuid() != 0:
-        default += f'-{os.geteuid()}'
-    return os.path.abspath(os.environ.get('REDOAHEAD_BENCH_DIR') or default)
+    return claim(os.environ.get('REDOAHEAD_BENCH_DIR') or
+                 os.path.join('/var/tmp', default_name()))
+
+
+def default_name():
+    """Name of a directory where all users have theirs."""
+    return 'redoahead-bench' + (f'-{os.geteuid()}' if os.geteuid() else '')
+
+
+def claim(path):
+    """A directory that only this user can change, and that servers can enter; its real path."""
+    path = host.claim(path)
+    try:
+        postgres.run(['test', '-x', path])
+    except postgres.PostgresError:
+        raise host.HostError(f'user {postgres.owner().pw_name} cannot enter {path}, but servers '
+                             'run as that user; allow it with chmod a+x, or name another '
+                             'directory with REDOAHEAD_BENCH_DIR') from None
+    return path
 
 
 @contextlib.contextmanager
@@ -28,8 +43,7 @@ def work_place(root, name, clear=lambda place: None):
     It is empty at the start, and is gone at the end whatever the end is.  What a
     killed run may have left there beside files, clear(directory) takes away.
     """
-    postgres.make_directory(root)
-    place = os.path.join(root, name)
+    place = os.path.join(claim(root), name)
     with open(place + '.lock', 'w', encoding='ascii') as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -38,7 +52,7 @@ def work_place(root, name, clear=lambda place: None):
                                          'REDOAHEAD_BENCH_DIR to another directory') from None
         clear(place)
         postgres.remove_tree(place)
-        postgres.make_directory(place)
+        postgres.make_place(place)
         try:
             yield place
         finally:

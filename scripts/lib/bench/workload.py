@@ -7,6 +7,8 @@ and crashed is not known here.
 import re
 from dataclasses import dataclass, field
 
+from . import host
+
 CLIENTS = 8                     # sessions of a load
 
 
@@ -97,7 +99,7 @@ def prepare_indexed(server, workload):
 def load_inserts(server, workload):
     start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
     script = server.socket_directory + '/inserts.sql'
-    with open(script, 'w', encoding='utf-8') as file:
+    with host.create(script, encoding='utf-8') as file:
         file.write(insert_rows(500) + ';\n')
     while True:
         run_transactions(server, 10 * CLIENTS, '-f', script)
@@ -116,7 +118,7 @@ def prepare_narrow(server, workload):
 
 def load_narrow(server, workload):
     script = server.socket_directory + '/narrow.sql'
-    with open(script, 'w', encoding='utf-8') as file:
+    with host.create(script, encoding='utf-8') as file:
         file.write(f'\\set a random(1, {workload.scale * 1000})\n'
                    'UPDATE narrow SET b = b + 1 WHERE a = :a;\n')
     return run_transactions(server, workload.amount, '-f', script)
@@ -143,7 +145,7 @@ def prepare_mix(server, workload):
 
 def load_mix(server, workload):
     script = server.socket_directory + '/mix.sql'
-    with open(script, 'w', encoding='utf-8') as file:
+    with host.create(script, encoding='utf-8') as file:
         file.write(f'''\\set aid random(1, 100000 * {workload.scale})
 \\set delta random(-5000, 5000)
 BEGIN;

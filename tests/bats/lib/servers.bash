@@ -49,7 +49,8 @@ suite_begin() {
 	install -m 755 "$redoahead_root/tests/tools/fake_daemon.py" \
 		"$redoahead_root/tests/bats/lib/restore" \
 		"$redoahead_root/build/tests/tools/without_io_uring" "$WORK"
-	[ "$(id -u)" -ne 0 ] || chown "$redoahead_user" "$WORK"
+	# Sticky: the servers' user cannot replace the programs, which root runs, too.
+	[ "$(id -u)" -ne 0 ] || { chgrp "$redoahead_user" "$WORK" && chmod 1775 "$WORK"; }
 }
 
 suite_end() {

@@ -63,8 +63,8 @@ def make_base(bench, scale):
         return directory
     bench.progress.say(f'filling a new cluster, pgbench scale {scale}')
     postgres.remove_tree(home)
-    postgres.make_directory(os.path.dirname(home))
-    postgres.make_directory(home)
+    os.makedirs(os.path.dirname(home), exist_ok=True)
+    postgres.make_place(home)
     postgres.initialize(build, directory)
     with postgres.Server(build, directory, {'fsync': 'off', 'autovacuum': 'off', **RECOVERY},
                          home, os.path.join(home, 'log')) as server:
@@ -74,7 +74,7 @@ def make_base(bench, scale):
         # Crashed, so that a copy replays what was written after it.
         server.stop('immediate')
     os.sync()
-    with open(os.path.join(home, 'complete'), 'w', encoding='ascii'):
+    with host.create(os.path.join(home, 'complete')):
         pass
     return directory
 
@@ -126,7 +126,7 @@ def load(bench, config, base, place, seconds):
         (children_cpu_seconds() - before) / run['transactions'] * 1e6, 1)
     postgres.copy_cluster(base, again)
     postgres.remove_tree(os.path.join(again, 'pg_wal'))
-    os.rename(os.path.join(directory, 'pg_wal'), os.path.join(again, 'pg_wal'))
+    postgres.move(os.path.join(directory, 'pg_wal'), os.path.join(again, 'pg_wal'))
     postgres.remove_tree(directory)
     run['cache'] = host.chill(again)
     host.fetch(build.program('postgres'))
