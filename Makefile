@@ -160,7 +160,7 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 # What includes a skeleton cannot be compiled before there is one.
 build/userspace/probe/probe.o build/fuzz/userspace/probe/probe.o: build/bpf/trace.skel.h
 
-build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o
+build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS) -lm
 

@@ -15,8 +15,9 @@
 #include <sys/prctl.h>
 
 #include "array.h"
-#include "session.h"
 #include "base/log.h"
+#include "cmd/options.h"
+#include "session.h"
 
 #define EXIT_USAGE		2
 
@@ -38,20 +39,6 @@ static const struct argp_option options[] = {
 	{0}
 };
 
-static unsigned long long
-parse_number(struct argp_state *state, const char *name, const char *text,
-			 unsigned long long min, unsigned long long max)
-{
-	char	   *end;
-	unsigned long long number;
-
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || number < min || number > max)
-		argp_error(state, "--%s=%s: not a number from %llu to %llu", name, text, min, max);
-	return number;
-}
-
 static error_t
 parse_option(int key, char *value, struct argp_state *state)
 {
@@ -69,11 +56,11 @@ parse_option(int key, char *value, struct argp_state *state)
 			break;
 		case 'n':
 			arguments->settings.disks =
-				(unsigned) parse_number(state, "disks", value, 1, ARRAY_MAX_DISKS);
+				(unsigned) options__number(state, "disks", value, 1, ARRAY_MAX_DISKS);
 			break;
 		case 's':
 			arguments->settings.disk_bytes =
-				parse_number(state, "disk-bytes", value, MIN_DISK_BYTES, MAX_DISK_BYTES);
+				options__number(state, "disk-bytes", value, MIN_DISK_BYTES, MAX_DISK_BYTES);
 			if (arguments->settings.disk_bytes % PAGE_BYTES != 0)
 				argp_error(state, "--disk-bytes=%s: not a multiple of 4096", value);
 			break;
