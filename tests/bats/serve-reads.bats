@@ -40,7 +40,7 @@ control_field() {			# NAME : of the limits, in the statistics file
 
 cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
 
-all_is_read() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\).*/\1/p' "$work/stats")" -ge "$1" ]; }
+all_is_read() { [ "$(stat_now blocks_read)" -ge "$1" ]; }
 
 # Lost otherwise: a core while a recovery is paused, and the way to end the
 # daemon; a server that died there would keep all others from being served.
@@ -73,9 +73,7 @@ all_is_read() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\)
 	stop
 }
 
-present_counter() { sed -n '/"recovery"/,/"total"/s/.*"'"$1"'": \([0-9]*\).*/\1/p' "$work/stats"; }
-
-has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
+has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 
 # Lost otherwise: reading ahead, for all that the kernel evicts before redo comes.
 @test "what is evicted is read again when redo waits, and nothing else" {
@@ -96,7 +94,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	echo 2000 >&7
 	wait_until "blocks that are read again" has_reread 200
 	cached=$(fincore -bno RES "$pgdata/base/5/16384")
-	echo "checked $(present_counter blocks_revalidated), read again $(present_counter blocks_reread), cached $cached"
+	echo "checked $(stat_now blocks_revalidated), read again $(stat_now blocks_reread), cached $cached"
 	[ "$cached" -ge $((200 * 8192)) ]
 	[ "$cached" -le $((2000 * 8192)) ]
 	exec 7>&-

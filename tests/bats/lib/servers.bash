@@ -47,8 +47,7 @@ suite_begin() {
 	# The servers' user may not be able to reach the clone.
 	install -m 755 "$REDOAHEAD" "$WORK/redoahead"
 	install -m 755 "$redoahead_root/tests/tools/fake_daemon.py" \
-		"$redoahead_root/tests/bats/lib/restore" \
-		"$redoahead_root/build/tests/tools/without_io_uring" "$WORK"
+		"$redoahead_root/tests/bats/lib/restore" "$WORK"
 	[ "$(id -u)" -ne 0 ] || chown "$redoahead_user" "$WORK"
 }
 
@@ -218,13 +217,11 @@ copy_crashed() {
 # ---------- daemons ----------
 
 # Start the daemon, and wait until servers can find it.  Its process id is in
-# $DAEMON, what it logs in DATA.daemon.log, its counters in DATA.stats.  What
-# stands in $daemon_wrapper is put before the command.
-daemon_wrapper=()
+# $DAEMON, what it logs in DATA.daemon.log, its counters in DATA.stats.
 start_daemon() {			# DATA [OPTION...]
 	local data=$1
 	shift
-	(cd / && exec "${as_user[@]}" "${daemon_wrapper[@]}" "$WORK/redoahead" serve -D "$data" --stats "$data.stats" "$@") \
+	(cd / && exec "${as_user[@]}" "$WORK/redoahead" serve -D "$data" --stats "$data.stats" "$@") \
 		>"$data.daemon.log" 2>&1 </dev/null 3>&- &
 	DAEMON=$!
 	wait_until "the daemon's socket" grep -q 'serving "' "$data.daemon.log"
