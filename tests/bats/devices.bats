@@ -8,22 +8,9 @@
 load lib/machine
 # bats file_tags=exclusive
 
-setup_file() {
-	REDOAHEAD_DEVICES=$(mktemp -d "/var/tmp/redoahead-devices.XXXXXX")
-	export REDOAHEAD_DEVICES
-	chmod 755 "$REDOAHEAD_DEVICES"
-}
-
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
-	scripts=$top/scripts
-	work=$REDOAHEAD_DEVICES
-}
-
-teardown_file() {
-	"$BATS_TEST_DIRNAME/../../scripts/disklab" down --force --dir "$REDOAHEAD_DEVICES/disklab" \
-		>/dev/null 2>&1 || true
-	rm -rf --one-file-system "$REDOAHEAD_DEVICES"
+	work=$REDOAHEAD_BENCH_DIR
 }
 
 # Recover once, unless a test before has done that.  A run on modelled disks that

@@ -9,9 +9,8 @@ load lib/machine
 # bats file_tags=exclusive
 
 setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
 	disklab=$scripts/disklab
-	work=$(mktemp -d "/var/tmp/redoahead-disklab-test.XXXXXX")
+	work=$(mktemp -d "$REDOAHEAD_BENCH_DIR/lab.XXXXXX")
 	export REDOAHEAD_DISKLAB_DIR=$work/lab
 	lab=$REDOAHEAD_DISKLAB_DIR
 	holder=

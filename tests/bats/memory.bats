@@ -10,18 +10,7 @@
 load lib/machine
 # bats file_tags=exclusive
 
-setup_file() {
-	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-memory.XXXXXX")
-	export REDOAHEAD_BENCH_DIR
-	chmod 755 "$REDOAHEAD_BENCH_DIR"
-}
-
-teardown_file() {
-	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
-}
-
 setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
 	work=$REDOAHEAD_BENCH_DIR
 }
 

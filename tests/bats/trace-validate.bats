@@ -3,18 +3,8 @@
 # with itself; and so does the trace.
 
 bats_require_minimum_version 1.5.0
-load lib/common
+load lib/machine
 # bats file_tags=exclusive
-
-setup_file() {
-	REDOAHEAD_BENCH_DIR=$(mktemp -d /var/tmp/redoahead-validate.XXXXXX)
-	export REDOAHEAD_BENCH_DIR
-	chmod 755 "$REDOAHEAD_BENCH_DIR"
-}
-
-teardown_file() {
-	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
-}
 
 setup() {
 	top=$(readlink -f "$BATS_TEST_DIRNAME/../..")

@@ -1,7 +1,21 @@
-# What tests need of the machine.  Each function skips a test where that is
-# missing, with the reason.  Expects $scripts, the project's scripts directory.
+# What tests need of the machine: a directory for benchmarks, and functions that each
+# skip a test where something is missing, with the reason.
 
 . "$BATS_TEST_DIRNAME/lib/common.bash"
+
+scripts=$BATS_TEST_DIRNAME/../../scripts
+
+# Of a file: a directory for clusters, and for arrays of modelled disks.
+setup_file() {
+	REDOAHEAD_BENCH_DIR=$(mktemp -d /var/tmp/redoahead-machine.XXXXXX)
+	export REDOAHEAD_BENCH_DIR
+	chmod 755 "$REDOAHEAD_BENCH_DIR"
+}
+
+teardown_file() {
+	"$scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/disklab" >/dev/null 2>&1 || true
+	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
+}
 
 # Skip where an array of modelled disks cannot be made.
 need_disks() {
