@@ -22,8 +22,7 @@ MEASURES = (Measure('bytes', 'bytes/page', '{:.0f}'),
             Measure('decompress_ns', 'decompress us', '{:.1f}', 1e-3))
 COMPARED = (('lz4:transform', 'lz4'), ('lz4:transform,avx2', 'lz4:transform'),
             ('zstd:1,transform', 'zstd:1'), ('zstd:3,transform', 'zstd:3'),
-            ('zstd:3', 'zstd:3,fresh'), ('zstd:1', 'zstd:1,fresh'),
-            ('zlib:1', 'zlib:1,fresh'), ('zlib:6', 'zlib:6,fresh'))
+            ('zstd:3', 'zstd:3,fresh'), ('zstd:1', 'zstd:1,fresh'))
 LIBRARIES = ('liblz4', 'libzstd', 'zlib')       # names for pkg-config
 
 
