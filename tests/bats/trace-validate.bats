@@ -12,15 +12,8 @@ setup() {
 }
 
 need_evidence() {
-	local missing
-	missing=$(python "$REDOAHEAD_BENCH_DIR" <<-'EOF'
-		import sys
-		from bench import loop, pagecache, syscalls
-		print(pagecache.missing((*pagecache.EVENTS, *pagecache.WAIT_EVENTS)) or
-		      loop.missing(sys.argv[1]) or syscalls.missing() or '')
-	EOF
-	)
-	[ -z "$missing" ] || skip "$missing"
+	need 'loop, pagecache, syscalls' "pagecache.missing((*pagecache.EVENTS, *pagecache.WAIT_EVENTS)) or
+		loop.missing('$REDOAHEAD_BENCH_DIR') or syscalls.missing()"
 }
 
 # Lost otherwise: a mistyped option would measure for minutes what was not meant.

@@ -28,14 +28,15 @@ need_disks() {
 	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
 }
 
-# Skip where no file system that compresses can be made.
-need_btrfs() {
+# Skip where a Python expression about the scripts' modules gives a reason to.
+need() {					# MODULES EXPRESSION
 	local reason
-	reason=$(python <<<'
-from bench import compressed, loop
-print(compressed.missing("zstd") or loop.missing("/var/tmp") or "")')
+	reason=$(python <<<"from bench import $1; print($2 or '')")
 	[ -z "$reason" ] || skip "$reason"
 }
+
+# Skip where no file system that compresses can be made.
+need_btrfs() { need 'compressed, loop' 'compressed.missing("zstd") or loop.missing("/var/tmp")'; }
 
 # Skip where memory cannot be limited.
 need_memory_cgroup() {
