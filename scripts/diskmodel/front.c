@@ -8,7 +8,7 @@
  *
  * Its only user is the loop driver, so the directory cannot be listed.  The files are
  * opened for direct I/O, so that each request reaches the model.  Mounting and the event loop are in
- * session.c.
+ * main.c.
  */
 #define FUSE_USE_VERSION 312
 
