@@ -173,21 +173,6 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 	[ "$(field blocks_read)" = 10 ]
 }
 
-@test "invalid kinds, forks, SLRUs and databases are counted by reason" {
-	start --
-	local case
-	for case in "--kind 2|kind" "--fork 4|fork" "--kind 1 --rel 4|slru" "--rel 0|relation" \
-		"--db 0|database" "--spc 1664|database" "--spc 0|database" \
-		"--first-block 4294967295 --blocks 1|block" \
-		"--kind 1 --rel 0 --first-block 4294967295 --blocks 1|block"; do
-		produce --count 5 ${case%|*}
-		wait_until "the end of the session" sessions_ended 1
-		[ "$(stat_field "${case#*|}")" = 5 ]
-		[ "$(field blocks_read)" = 0 ]
-		: >"$work/log"
-	done
-}
-
 @test "missing files and blocks beyond the end are failures, not errors" {
 	relation base/5/16384 10
 	start --
