@@ -37,7 +37,7 @@ SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null))
 UNIT_SOURCES := $(filter-out $(patsubst tests/unit/run-%,tests/unit/test_%.c,$(wildcard \
 	tests/unit/run-*)),$(sort $(wildcard tests/unit/test_*.c)))
 TOOL_SOURCES := $(sort $(wildcard tests/tools/*.c))
-# Those of the patched server's code are built by tests/fuzz/build-page.
+# Those of the patched server's code are built by tests/run.
 FUZZ_SOURCES := $(filter-out tests/fuzz/fuzz_page_%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 OBJECTS      := $(SOURCES:%.c=build/%.o)

@@ -90,7 +90,6 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	run -2 "$scripts/compactify/build"
 	run -2 "$BATS_TEST_DIRNAME/../unit/run-page_transform"
 	run -2 "$BATS_TEST_DIRNAME/../unit/run-compactify"
-	run -2 "$BATS_TEST_DIRNAME/../fuzz/build-page"
 }
 
 @test "what is missing or unknown is an error that names the remedy" {
