@@ -3,6 +3,7 @@
 PostgreSQL refuses to run as root; started by root, everything here runs as
 user postgres.
 """
+import contextlib
 import os
 import pwd
 import re
@@ -256,6 +257,14 @@ class Server(Process):
     def sql(self, query, database='postgres'):
         """Run SQL; returns the rows as lists of strings."""
         return [line.split('\t') for line in self.session([query], database).splitlines()]
+
+
+@contextlib.contextmanager
+def serving(build, directory, settings, place, log='server.log', limit=None):
+    """A server that takes connections; its socket and its log are in a directory."""
+    with Server(build, directory, settings, place, os.path.join(place, log), limit) as server:
+        server.wait_ready()
+        yield server
 
 
 def control_data(build, directory):
