@@ -235,11 +235,7 @@ stop_daemon() {				# DATA
 }
 
 # A number from the daemon's counters over all recoveries.
-daemon_count() {			# DATA NAME
-	python3 -c '
-import json, sys
-print(json.load(open(sys.argv[1]))["total"][sys.argv[2]])' "$1.stats" "$2"
-}
+daemon_count() { json_member "$1.stats" total "$2"; }		# DATA NAME
 
 # No test may pass because the daemon did nothing.
 daemon_has_read() {			# DATA BLOCKS
@@ -265,11 +261,7 @@ stop_fake() {
 	wait "$FAKE" || { echo "the fake daemon ended with status $?" >&2; return 1; }
 }
 
-fake_saw() {				# DATA NAME
-	python3 -c '
-import json, sys
-print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1.fake" "$2"
-}
+fake_saw() { json_member "$1.fake" "$2"; }		# DATA NAME
 
 # ---------- recovery, one WAL segment at a time ----------
 
