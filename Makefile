@@ -37,7 +37,7 @@ SOURCES      := $(sort $(shell find userspace -name '*.c' 2>/dev/null))
 UNIT_SOURCES := $(filter-out $(patsubst tests/unit/run-%,tests/unit/test_%.c,$(wildcard \
 	tests/unit/run-*)),$(sort $(wildcard tests/unit/test_*.c)))
 TOOL_SOURCES := $(sort $(wildcard tests/tools/*.c))
-# Those of the patched server's code are built by tests/fuzz/build-page.
+# Those of the patched server's code are built by tests/run.
 FUZZ_SOURCES := $(filter-out tests/fuzz/fuzz_page_%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 OBJECTS      := $(SOURCES:%.c=build/%.o)
@@ -160,7 +160,7 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 # What includes a skeleton cannot be compiled before there is one.
 build/userspace/probe/probe.o build/fuzz/userspace/probe/probe.o: build/bpf/trace.skel.h
 
-build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o
+build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS) -lm
 

@@ -31,7 +31,6 @@
 #endif
 
 #include "functions.h"
-#include "shapes.h"
 
 #undef printf
 #undef snprintf
@@ -63,25 +62,7 @@ static void
 work_on(const Functions *functions, const Job *batch, int njobs)
 {
 	for (int i = 0; i < njobs; i++)
-	{
-		OffsetNumber *itemnos = (OffsetNumber *) batch[i].itemnos;
-
-		switch (batch[i].kind)
-		{
-			case SHAPE_HEAP:
-				functions->heap(work[i]);
-				break;
-			case SHAPE_MULTI:
-				functions->multi(work[i], itemnos, batch[i].nitemnos);
-				break;
-			case SHAPE_SINGLE:
-				functions->single(work[i], itemnos[0]);
-				break;
-			case SHAPE_NO_COMPACT:
-				functions->no_compact(work[i], itemnos[0]);
-				break;
-		}
-	}
+		functions__call(functions, &batch[i], work[i]);
 }
 
 static int

@@ -8,7 +8,7 @@
 #ifndef COMPACTIFY_FUNCTIONS_H
 #define COMPACTIFY_FUNCTIONS_H
 
-#include "storage/bufpage.h"
+#include "shapes.h"
 
 typedef struct Functions
 {
@@ -25,6 +25,29 @@ extern const Functions *functions__list(void);
 
 /* The one with that name, or NULL. */
 extern const Functions *functions__find(const char *name);
+
+/* Call the function that a job is for, on a page like the job's. */
+static inline void
+functions__call(const Functions *functions, const Job *job, char *page)
+{
+	OffsetNumber *itemnos = (OffsetNumber *) job->itemnos;
+
+	switch (job->kind)
+	{
+		case SHAPE_HEAP:
+			functions->heap(page);
+			break;
+		case SHAPE_MULTI:
+			functions->multi(page, itemnos, job->nitemnos);
+			break;
+		case SHAPE_SINGLE:
+			functions->single(page, itemnos[0]);
+			break;
+		case SHAPE_NO_COMPACT:
+			functions->no_compact(page, itemnos[0]);
+			break;
+	}
+}
 
 /*
  * Run call(arg) and return the text of the error that it raised, or NULL.

@@ -13,10 +13,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "array.h"
+#include "base/clock.h"
 
 /* A request answered this much after its time is late. */
 #define LATE		((uint64_t) MILLISECOND)
@@ -56,11 +56,7 @@ now_ns(void)
 static double
 cpu_seconds(void)
 {
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-		(double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	return (double) clock__cpu_us() / 1e6;
 }
 
 /* Count from zero, and with drives whose caches are cold. */

@@ -6,9 +6,9 @@
  *		stats				counters as JSON; see array__describe
  *		control				write "load" or "run" to it to change the phase
  *
- * Its only user is the loop driver.  The files are opened for direct I/O, so
- * that each request reaches the model.  Mounting and the event loop are in
- * session.c.
+ * Its only user is the loop driver, so the directory cannot be listed.  The files are
+ * opened for direct I/O, so that each request reaches the model.  Mounting and the event loop are in
+ * main.c.
  */
 #define FUSE_USE_VERSION 312
 
@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffers.h"
 #include "front.h"
 
 /* Inodes. */
@@ -28,6 +27,13 @@
 
 #define PAGE_BYTES		4096
 
+/* Size of the largest request, bytes, and classes of sizes: powers of two from a page on. */
+#define MAX_BYTES		(256 * 1024)
+#define CLASSES			7
+
+_Static_assert(PAGE_BYTES << (CLASSES - 1) == MAX_BYTES,
+			   "the last class is for the largest requests");
+
 /* Attributes never change: the kernel may keep them for so long, s. */
 #define FOR_EVER		86400.0
 
@@ -36,12 +42,16 @@
 
 #define CONTROL_BYTES	16
 
-/* A request of the kernel that is being served. */
+/*
+ * A request of the kernel that is being served.  Its buffer is as large as its class
+ * allows.  Jobs are used again: as many as were once under way at the same time stay.
+ */
 struct job
 {
 	struct transfer transfer;	/* for the array; must be first */
 	fuse_req_t	fuse;			/* to be answered */
-	struct job *next;			/* in the chain of unused ones */
+	unsigned	class;			/* of its size */
+	struct job *next;			/* in the chain of unused ones of its class */
 };
 
 /* All state of the file system, which there is one of. */
@@ -49,7 +59,7 @@ struct front
 {
 	struct array *array;		/* serves the requests */
 	const struct array_settings *settings;	/* what it is made of */
-	struct job *unused;			/* chain of jobs for reuse */
+	struct job *unused[CLASSES];	/* chains of jobs for reuse */
 	char	   *stats;			/* what the last read of `stats` from its start saw */
 };
 
@@ -110,9 +120,36 @@ answer(struct transfer *transfer)
 	else
 		fuse_reply_err(job->fuse, 0);
 
-	buffers__put(transfer->buffer, request->length);
-	job->next = front.unused;
-	front.unused = job;
+	job->next = front.unused[job->class];
+	front.unused[job->class] = job;
+}
+
+/* A job for a request of at most so many bytes; NULL if there is no memory. */
+static struct job *
+get_job(uint32_t bytes)
+{
+	struct job *job;
+	unsigned	class = 0;
+
+	while ((uint32_t) PAGE_BYTES << class < bytes)
+		class++;
+	job = front.unused[class];
+	if (job != NULL)
+	{
+		front.unused[class] = job->next;
+		return job;
+	}
+	job = calloc(1, sizeof(*job));
+	if (job == NULL)
+		return NULL;
+	job->class = class;
+	job->transfer.buffer = aligned_alloc(PAGE_BYTES, (size_t) PAGE_BYTES << class);
+	if (job->transfer.buffer == NULL)
+	{
+		free(job);
+		return NULL;
+	}
+	return job;
 }
 
 /* Start a job; of a write, the data is copied. */
@@ -120,37 +157,19 @@ static void
 start(fuse_req_t fuse, fuse_ino_t inode, enum request_kind kind, uint64_t offset,
 	  uint32_t length, const void *data)
 {
-	struct job *job = front.unused;
+	struct job *job = get_job(length);
 
-	if (job != NULL)
-		front.unused = job->next;
-	else
-		job = malloc(sizeof(*job));
 	if (job == NULL)
 	{
 		fuse_reply_err(fuse, ENOMEM);
 		return;
 	}
-	*job = (struct job) {
-		.fuse = fuse,
-		.transfer = {
-			.request = {.kind = kind,.offset = offset,.length = length},
-			.disk = (unsigned) (inode - INODE_DISK),
-			.done = answer,
-		},
-	};
-	if (length > 0)
-	{
-		job->transfer.buffer = buffers__get(length);
-		if (job->transfer.buffer == NULL)
-		{
-			job->transfer.error = ENOMEM;
-			answer(&job->transfer);
-			return;
-		}
-		if (data != NULL)
-			memcpy(job->transfer.buffer, data, length);
-	}
+	job->fuse = fuse;
+	job->transfer.request = (struct request) {.kind = kind,.offset = offset,.length = length};
+	job->transfer.disk = (unsigned) (inode - INODE_DISK);
+	job->transfer.done = answer;
+	if (data != NULL)
+		memcpy(job->transfer.buffer, data, length);
 	array__start(front.array, &job->transfer);
 }
 
@@ -158,7 +177,7 @@ start(fuse_req_t fuse, fuse_ino_t inode, enum request_kind kind, uint64_t offset
 static int
 check_range(fuse_ino_t inode, size_t size, off_t offset)
 {
-	if (!is_disk(inode) || (offset | size) % PAGE_BYTES != 0 || size > BUFFERS_MAX_BYTES)
+	if (!is_disk(inode) || (offset | size) % PAGE_BYTES != 0 || size > MAX_BYTES)
 		return EINVAL;
 	if ((uint64_t) offset + size > front.settings->disk_bytes)
 		return ENOSPC;
@@ -274,7 +293,7 @@ op_init(void *data, struct fuse_conn_info *connection)
 	connection->want |= connection->capable & (FUSE_CAP_ASYNC_DIO | FUSE_CAP_ASYNC_READ);
 	connection->max_background = MAX_BACKGROUND;
 	connection->congestion_threshold = MAX_BACKGROUND;
-	connection->max_write = BUFFERS_MAX_BYTES;
+	connection->max_write = MAX_BYTES;
 }
 
 static void
@@ -328,62 +347,12 @@ op_open(fuse_req_t fuse, fuse_ino_t inode, struct fuse_file_info *info)
 	fuse_reply_open(fuse, info);
 }
 
-/* The inode and the name of the entry at `position` of the directory; 0 at its end. */
-static fuse_ino_t
-entry_at(off_t position, char *name, size_t room)
-{
-	if (position == 0)
-		snprintf(name, room, "control");
-	else if (position == 1)
-		snprintf(name, room, "stats");
-	else if (position < 2 + (off_t) front.settings->disks)
-		snprintf(name, room, "disk%u", (unsigned) position - 2);
-	else
-		return 0;
-	return inode_of(name);
-}
-
-static void
-op_readdir(fuse_req_t fuse, fuse_ino_t inode, size_t size, off_t offset,
-		   struct fuse_file_info *info)
-{
-	char		entries[4096];
-	size_t		used = 0;
-	char		name[16];
-	struct stat attributes;
-
-	(void) info;
-	if (inode != FUSE_ROOT_ID)
-	{
-		fuse_reply_err(fuse, ENOTDIR);
-		return;
-	}
-	if (size > sizeof(entries))
-		size = sizeof(entries);
-	for (;; offset++)
-	{
-		fuse_ino_t	entry = entry_at(offset, name, sizeof(name));
-		size_t		length;
-
-		if (entry == 0)
-			break;
-		attributes_of(entry, &attributes);
-		length = fuse_add_direntry(fuse, entries + used, size - used, name, &attributes,
-								   offset + 1);
-		if (length > size - used)
-			break;
-		used += length;
-	}
-	fuse_reply_buf(fuse, entries, used);
-}
-
 static const struct fuse_lowlevel_ops operations = {
 	.init = op_init,
 	.lookup = op_lookup,
 	.getattr = op_getattr,
 	.setattr = op_setattr,
 	.open = op_open,
-	.readdir = op_readdir,
 	.read = op_read,
 	.write = op_write,
 	.fsync = op_fsync,

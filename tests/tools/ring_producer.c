@@ -292,17 +292,12 @@ follow_input(struct redoahead_ring *ring)
 }
 
 static void
-print_result(const struct redoahead_ring *ring, uint32_t pid, uint64_t emitted, double seconds,
-			 bool gone)
+print_result(const struct redoahead_ring *ring, bool gone)
 {
-	printf("{\"status\": 0, \"pid\": %u, \"emitted\": %" PRIu64 ", \"tail\": %" PRIu64
-		   ", \"heartbeat\": %" PRIu64 ", \"blocks_read\": %" PRIu64
-		   ", \"blocks_failed\": %" PRIu64 ", \"blocks_stale\": %" PRIu64
-		   ", \"in_flight\": %" PRIu64 ", \"busy_ns\": %" PRIu64
-		   ", \"seconds\": %.3f, \"gone\": %s}\n",
-		   pid, emitted, ring->tail, ring->heartbeat, ring->blocks_read,
-		   ring->blocks_failed, ring->blocks_stale, ring->in_flight, ring->busy_ns,
-		   seconds, gone ? "true" : "false");
+	printf("{\"status\": 0, \"tail\": %" PRIu64 ", \"blocks_read\": %" PRIu64
+		   ", \"blocks_failed\": %" PRIu64 ", \"blocks_stale\": %" PRIu64 ", \"gone\": %s}\n",
+		   ring->tail, ring->blocks_read, ring->blocks_failed, ring->blocks_stale,
+		   gone ? "true" : "false");
 }
 
 int
@@ -317,8 +312,7 @@ main(int argc, char **argv)
 	struct redoahead_reply reply = {0};
 	struct redoahead_ring *ring;
 	uint64_t	bytes;
-	uint64_t	emitted = 0;
-	uint64_t	begin;
+	uint64_t	emitted;
 	int			memfd;
 	int			event;
 	int			fd;
@@ -357,7 +351,6 @@ main(int argc, char **argv)
 		return 0;
 	}
 
-	begin = now_ns();
 	emitted = emit(&s, ring, fd, event);
 	if (fault(&s, "head-jump"))
 		__atomic_store_n(&ring->head, emitted + UINT64_C(1000000000), __ATOMIC_RELEASE);
@@ -372,7 +365,7 @@ main(int argc, char **argv)
 		   (s.fault != NULL || !__atomic_load_n(&ring->sleeping, __ATOMIC_SEQ_CST) ||
 			__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < emitted))
 		nap(200);
-	print_result(ring, reply.pid, emitted, (double) (now_ns() - begin) / 1e9, is_gone(fd));
+	print_result(ring, is_gone(fd));
 	fflush(stdout);
 	if (s.hold)
 		follow_input(ring);

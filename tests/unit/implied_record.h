@@ -83,21 +83,24 @@ add_data(const void *bytes, size_t size)
 #define add_value(type, value) \
 	do { type value_ = (value); add_data(&value_, sizeof(value_)); } while (0)
 
+/* Is refs[i] this one, of the record, and implied? */
+static inline void
+check_ref(int i, struct redoahead_ref expected)
+{
+	expected.lsn = record->lsn;
+	expected.flags = REDOAHEAD_REF_IMPLIED;
+	assert_memory_equal(&refs[i], &expected, sizeof(expected));
+}
+
 /*
  * Is refs[i] this block of the relation of name_block()?
  */
 static inline void
 check_block(int i, uint8 fork, uint32 block)
 {
-	assert_int_equal(refs[i].lsn, record->lsn);
-	assert_int_equal(refs[i].spc, 1663);
-	assert_int_equal(refs[i].db, 5);
-	assert_int_equal(refs[i].rel, 16384);
-	assert_int_equal(refs[i].fork, fork);
-	assert_int_equal(refs[i].block, block);
-	assert_int_equal(refs[i].kind, REDOAHEAD_KIND_RELATION);
-	assert_int_equal(refs[i].flags, REDOAHEAD_REF_IMPLIED);
-	assert_int_equal(refs[i].reserved, 0);
+	check_ref(i, (struct redoahead_ref) {
+		.spc = 1663,.db = 5,.rel = 16384,.fork = fork,.block = block,.kind = REDOAHEAD_KIND_RELATION
+	});
 }
 
 /*
@@ -106,15 +109,7 @@ check_block(int i, uint8 fork, uint32 block)
 static inline void
 check_page(int i, uint32 slru, uint32 page)
 {
-	assert_int_equal(refs[i].lsn, record->lsn);
-	assert_int_equal(refs[i].spc, 0);
-	assert_int_equal(refs[i].db, 0);
-	assert_int_equal(refs[i].rel, slru);
-	assert_int_equal(refs[i].fork, 0);
-	assert_int_equal(refs[i].block, page);
-	assert_int_equal(refs[i].kind, REDOAHEAD_KIND_SLRU);
-	assert_int_equal(refs[i].flags, REDOAHEAD_REF_IMPLIED);
-	assert_int_equal(refs[i].reserved, 0);
+	check_ref(i, (struct redoahead_ref) {.rel = slru,.block = page,.kind = REDOAHEAD_KIND_SLRU});
 }
 
 /*

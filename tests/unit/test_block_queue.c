@@ -74,18 +74,6 @@ TEST(test_orders_and_joins)
 	assert_int_equal(queue.ahead, 6);
 }
 
-TEST(test_a_block_named_twice_is_read_once)
-{
-	add(1, 0, 5, 10);
-	add(1, 0, 5, 20);
-	add(1, 0, 6, 20);
-	add(1, 0, 6, 40);
-	block_queue__begin_sweep(&queue, 100);
-	take(1, 0, 5, 2, 40, 2);
-	assert_true(sweep_is_done());
-	assert_int_equal(queue.ahead, 2);
-}
-
 TEST(test_runs_are_bounded)
 {
 	for (uint32_t i = 0; i < 40; i++)
@@ -147,25 +135,6 @@ TEST(test_the_deadline_queue_goes_first)
 		take(1, 0, 100 - 2 * i, 1, i, 0);
 	assert_true(sweep_is_done());
 	assert_int_equal(queue.ahead, 9);
-}
-
-/* Lost otherwise: blocks would be read that nobody needs any more. */
-TEST(test_what_was_replayed_is_removed)
-{
-	struct block_run missed;
-
-	add(1, 0, 1, 99);
-	add(1, 0, 3, 99);
-	add(1, 0, 5, 100);
-	block_queue__begin_sweep(&queue, 100);
-	take(1, 0, 1, 1, 99, 0);
-	assert_true(block_queue__retire(&queue, 100, &missed));
-	assert_int_equal(missed.block, 3);
-	assert_false(block_queue__retire(&queue, 100, &missed));
-	assert_int_equal(queue.ahead, 0);
-	assert_int_equal(queue.queued, 1);
-	take(1, 0, 5, 1, 100, 0);
-	assert_true(sweep_is_done());
 }
 
 /* Take the next run, of which this became. */

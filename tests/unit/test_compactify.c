@@ -27,7 +27,6 @@
 
 #include "access/htup_details.h"
 #include "functions.h"
-#include "shapes.h"
 #include "storage/compactify.h"
 
 #undef printf
@@ -67,23 +66,8 @@ static void
 call_it(void *arg)
 {
 	Call	   *call = arg;
-	Job		   *job = (Job *) call->job;
 
-	switch (job->kind)
-	{
-		case SHAPE_HEAP:
-			call->functions->heap(call->page);
-			break;
-		case SHAPE_MULTI:
-			call->functions->multi(call->page, job->itemnos, job->nitemnos);
-			break;
-		case SHAPE_SINGLE:
-			call->functions->single(call->page, job->itemnos[0]);
-			break;
-		case SHAPE_NO_COMPACT:
-			call->functions->no_compact(call->page, job->itemnos[0]);
-			break;
-	}
+	functions__call(call->functions, call->job, call->page);
 }
 
 /* Would stock's PageRepairFragmentation leave its memory? */

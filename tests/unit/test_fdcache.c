@@ -22,11 +22,9 @@ static const struct relpath_layout layout = {
 static char directory[] = "/tmp/redoahead-fdcache.XXXXXX";
 static int	dirfd_of_cluster;
 
-static struct relpath_key
-key(uint32_t rel)
-{
-	return (struct relpath_key) {.spc = 1663,.db = 5,.rel = rel};
-}
+/* The cache of a test, and what it counts. */
+static struct fdcache *cache;
+static struct counters counters;
 
 static int
 make_files(void **state)
@@ -55,85 +53,91 @@ remove_files(void **state)
 	return system(command);
 }
 
-static struct fdcache_file *
-pin(struct fdcache *cache, uint32_t rel, struct counters *counters)
+static void
+create(unsigned capacity)
 {
-	struct relpath_key k = key(rel);
+	counters = (struct counters) {0};
+	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, capacity), 0);
+}
+
+static int
+destroy(void **state)
+{
+	fdcache__destroy(cache);
+	return 0;
+}
+
+static int
+try_pin(uint32_t rel, struct fdcache_file **file)
+{
+	struct relpath_key k = {.spc = 1663,.db = 5,.rel = rel};
+
+	return fdcache__pin(cache, &k, &layout, file, &counters);
+}
+
+static struct fdcache_file *
+pin(uint32_t rel)
+{
 	struct fdcache_file *file;
 
-	assert_int_equal(fdcache__pin(cache, &k, &layout, &file, counters), 0);
+	assert_int_equal(try_pin(rel, &file), 0);
 	return file;
 }
 
 TEST(test_bound_and_reuse)
 {
-	struct counters counters = {0};
-	struct fdcache *cache;
-
-	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 3), 0);
+	create(3);
 	for (int round = 0; round < 5; round++)
 		for (uint32_t rel = 1; rel <= FILES; rel++)
 		{
-			fdcache__unpin(pin(cache, rel, &counters));
+			fdcache__unpin(pin(rel));
 			assert_in_range(fdcache__open_files(cache), 1, 3);
 		}
 	assert_int_equal(counters.files_opened, 5 * FILES);
 	assert_int_equal(counters.files_evicted, 5 * FILES - 3);
-	fdcache__unpin(pin(cache, FILES, &counters));
+	fdcache__unpin(pin(FILES));
 	assert_int_equal(counters.files_opened, 5 * FILES);
 	fdcache__clear(cache);
 	assert_int_equal(fdcache__open_files(cache), 0);
-	fdcache__destroy(cache);
 }
 
 TEST(test_pinned_files_stay)
 {
-	struct counters counters = {0};
-	struct fdcache *cache;
 	struct fdcache_file *one;
 	struct fdcache_file *two;
 	struct fdcache_file *three;
-	struct relpath_key third = key(3);
 
-	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 2), 0);
-	one = pin(cache, 1, &counters);
-	two = pin(cache, 2, &counters);
-	assert_int_equal(fdcache__pin(cache, &third, &layout, &three, &counters), -EBUSY);
+	create(2);
+	one = pin(1);
+	two = pin(2);
+	assert_int_equal(try_pin(3, &three), -EBUSY);
 	fdcache__unpin(two);
-	three = pin(cache, 3, &counters);
-	assert_ptr_equal(pin(cache, 1, &counters), one);
+	three = pin(3);
+	assert_ptr_equal(pin(1), one);
 	assert_int_equal(counters.files_opened, 3);
 	fdcache__unpin(one);
 	fdcache__unpin(one);
 	fdcache__unpin(three);
-	fdcache__destroy(cache);
 }
 
 TEST(test_missing_and_strange_files)
 {
-	struct counters counters = {0};
-	struct fdcache *cache;
 	struct fdcache_file *file;
-	struct relpath_key missing = key(99);
-	struct relpath_key fifo = key(100);
 
-	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 2), 0);
-	assert_int_equal(fdcache__pin(cache, &missing, &layout, &file, &counters), -ENOENT);
-	assert_int_equal(fdcache__pin(cache, &fifo, &layout, &file, &counters), -EACCES);
+	create(2);
+	assert_int_equal(try_pin(99, &file), -ENOENT);
+	assert_int_equal(try_pin(100, &file), -EACCES);
 	assert_int_equal(fdcache__open_files(cache), 0);
-	fdcache__destroy(cache);
 }
 
 TEST(test_unlinked_files_are_swept)
 {
-	struct counters counters = {0};
-	struct fdcache *cache;
 	struct fdcache_file *file;
 	uint64_t	now_us = 10000000;
 
-	assert_int_equal(fdcache__create(&cache, dirfd_of_cluster, 100), 0);
-	file = pin(cache, 1, &counters);
-	fdcache__unpin(pin(cache, 2, &counters));
+	create(100);
+	file = pin(1);
+	fdcache__unpin(pin(2));
 	assert_int_equal(unlinkat(dirfd_of_cluster, "base/5/1", 0), 0);
 
 	/* Not while a request is in flight. */
@@ -145,7 +149,6 @@ TEST(test_unlinked_files_are_swept)
 		fdcache__sweep(cache, now_us += 10000, &counters);
 	assert_int_equal(fdcache__open_files(cache), 1);
 	assert_int_equal(counters.files_dropped, 1);
-	fdcache__destroy(cache);
 }
 
-UNIT_MAIN(make_files, remove_files, NULL, NULL)
+UNIT_MAIN(make_files, remove_files, NULL, destroy)

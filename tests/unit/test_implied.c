@@ -83,26 +83,27 @@ TEST(test_heap_multi_insert)
 
 TEST(test_heap_delete_and_lock)
 {
-	heap_record(RM_HEAP_ID, XLOG_HEAP_DELETE, 0);
-	name_block(0, MAIN_FORKNUM, 40000);
-	assert_int_equal(implied__of_block(record, 0, refs), 0);
-	heap_record(RM_HEAP_ID, XLOG_HEAP_DELETE, XLH_DELETE_ALL_VISIBLE_CLEARED);
-	name_block(0, MAIN_FORKNUM, 40000);
-	assert_int_equal(implied__of_block(record, 0, refs), 1);
-	check_block(0, REDOAHEAD_FORK_VM, 1);
+	static const struct
+	{
+		RmgrId		rmid;
+		uint8		info;
+		uint8		flag;		/* the visibility map is cleared */
+	}			kinds[] = {
+		{RM_HEAP_ID, XLOG_HEAP_DELETE, XLH_DELETE_ALL_VISIBLE_CLEARED},
+		{RM_HEAP_ID, XLOG_HEAP_LOCK, XLH_LOCK_ALL_FROZEN_CLEARED},
+		{RM_HEAP2_ID, XLOG_HEAP2_LOCK_UPDATED, XLH_LOCK_ALL_FROZEN_CLEARED},
+	};
 
-	heap_record(RM_HEAP_ID, XLOG_HEAP_LOCK, 0);
-	name_block(0, MAIN_FORKNUM, 40000);
-	assert_int_equal(implied__of_block(record, 0, refs), 0);
-	heap_record(RM_HEAP_ID, XLOG_HEAP_LOCK, XLH_LOCK_ALL_FROZEN_CLEARED);
-	name_block(0, MAIN_FORKNUM, 40000);
-	assert_int_equal(implied__of_block(record, 0, refs), 1);
-	check_block(0, REDOAHEAD_FORK_VM, 1);
-
-	heap_record(RM_HEAP2_ID, XLOG_HEAP2_LOCK_UPDATED, XLH_LOCK_ALL_FROZEN_CLEARED);
-	name_block(0, MAIN_FORKNUM, 40000);
-	assert_int_equal(implied__of_block(record, 0, refs), 1);
-	check_block(0, REDOAHEAD_FORK_VM, 1);
+	for (size_t i = 0; i < lengthof(kinds); i++)
+	{
+		heap_record(kinds[i].rmid, kinds[i].info, 0);
+		name_block(0, MAIN_FORKNUM, 40000);
+		assert_int_equal(implied__of_block(record, 0, refs), 0);
+		heap_record(kinds[i].rmid, kinds[i].info, kinds[i].flag);
+		name_block(0, MAIN_FORKNUM, 40000);
+		assert_int_equal(implied__of_block(record, 0, refs), 1);
+		check_block(0, REDOAHEAD_FORK_VM, 1);
+	}
 }
 
 TEST(test_heap_update)

@@ -107,8 +107,8 @@ set_value(struct argp_state *state, const struct option_spec *option, const char
  * What all subcommands do alike: -D, whose default is $PGDATA, -v, and no other
  * arguments.  ARGP_ERR_UNKNOWN for all else.
  */
-error_t
-options__common(int key, char *value, struct argp_state *state, const char **pgdata)
+static error_t
+parse_common(int key, char *value, struct argp_state *state, const char **pgdata)
 {
 	switch (key)
 	{
@@ -156,24 +156,7 @@ parse_option(int key, char *value, struct argp_state *state)
 	if (key == ARGP_KEY_END && command->check != NULL &&
 		!command->check(parse->values, message))
 		argp_error(state, "%s", message);
-	return options__common(key, value, state, parse->pgdata);
-}
-
-/* Append the notes of the subcommand to --help. */
-static char *
-filter_help(int key, const char *text, void *input)
-{
-	const struct parse *parse = input;
-	char	   *notes;
-	char	   *all;
-
-	if (key != ARGP_KEY_HELP_POST_DOC || parse == NULL || parse->command->epilogue == NULL)
-		return (char *) text;
-	notes = parse->command->epilogue();
-	if (notes == NULL || asprintf(&all, "%s\n%s", text, notes) < 0)
-		all = (char *) text;
-	free(notes);
-	return all;
+	return parse_common(key, value, state, parse->pgdata);
 }
 
 /* An option's text with its range and its default. */
@@ -205,7 +188,7 @@ options__parse(const struct options_command *command, int argc, char **argv,
 		{"verbose", 'v', NULL, 0, "log more", 0},
 	};
 	struct parse parse = {.command = command,.pgdata = pgdata,.values = values};
-	struct argp parser = {.parser = parse_option,.doc = command->doc,.help_filter = filter_help};
+	struct argp parser = {.parser = parse_option,.doc = command->doc};
 	struct argp_option *options;
 	unsigned	count = 0;
 	int			err = 0;

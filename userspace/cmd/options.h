@@ -43,7 +43,6 @@ struct options_command
 {
 	const struct option_spec *options;	/* besides --pgdata and --verbose */
 	const char *doc;			/* what the subcommand does; after \v: notes behind the options */
-	char	   *(*epilogue) (void); /* further notes, allocated; NULL: none */
 	bool		(*check) (void *values, char message[OPTIONS_MESSAGE_BYTES]);	/* do the values fit
 																				 * together?  NULL:
 																				 * always */
@@ -53,7 +52,5 @@ int			options__parse(const struct options_command *command, int argc, char **arg
 						   const char **pgdata, void *values);
 uint64_t	options__number(struct argp_state *state, const char *name, const char *text,
 							uint64_t min, uint64_t max);
-error_t		options__common(int key, char *value, struct argp_state *state,
-							const char **pgdata);
 
 #endif							/* REDOAHEAD_CMD_OPTIONS_H */

@@ -50,12 +50,12 @@ struct backend_ops
 	int			(*flush) (struct backend *backend, unsigned want, unsigned wait_us,
 						  struct backend_completion *done);
 
-	/* An enum residency, or -errno if the kernel cannot report it.  NULL: never. */
+	/* An enum residency, or -errno if the kernel cannot report it. */
 	int			(*residency) (int fd, uint64_t offset, uint32_t bytes);
 
 	/*
 	 * Remove the range from the page cache.  False if it stays because it is dirty; it
-	 * may stay for other reasons.  NULL: never.
+	 * may stay for other reasons.
 	 */
 	bool		(*release) (int fd, uint64_t offset, uint32_t bytes);
 	void		(*close) (struct backend *backend);

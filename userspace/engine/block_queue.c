@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/block_queue.h"
 
@@ -221,9 +222,7 @@ compare_places(const void *left, const void *right, void *queue)
 static bool
 same_file(const struct block_queue_entry *a, const struct block_queue_entry *b)
 {
-	return a->key.rel == b->key.rel && a->key.segment == b->key.segment &&
-		a->key.fork == b->key.fork && a->key.db == b->key.db &&
-		a->key.spc == b->key.spc && a->key.kind == b->key.kind;
+	return memcmp(&a->key, &b->key, sizeof(a->key)) == 0;
 }
 
 /*

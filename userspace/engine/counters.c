@@ -46,26 +46,28 @@ counters__fail_reason(int error)
 	}
 }
 
+static uint64_t
+sum_of(const uint64_t *counts, int n)
+{
+	uint64_t	sum = 0;
+
+	for (int i = 0; i < n; i++)
+		sum += counts[i];
+	return sum;
+}
+
 /* Blocks that were not read, for all reasons. */
 uint64_t
 counters__failed(const struct counters *counters)
 {
-	uint64_t	sum = 0;
-
-	for (int i = 0; i < FAIL_REASON_COUNT; i++)
-		sum += counters->blocks_failed[i];
-	return sum;
+	return sum_of(counters->blocks_failed, FAIL_REASON_COUNT);
 }
 
 /* References that were refused, for all reasons. */
 uint64_t
 counters__invalid(const struct counters *counters)
 {
-	uint64_t	sum = 0;
-
-	for (int i = 0; i < INVALID_REASON_COUNT; i++)
-		sum += counters->refs_invalid[i];
-	return sum;
+	return sum_of(counters->refs_invalid, INVALID_REASON_COUNT);
 }
 
 /* Add one recovery's counters to a sum; maxima stay maxima. */

@@ -197,8 +197,6 @@ reader__residency(struct reader *reader, const struct block_run *run)
 	struct fdcache_file *file;
 	int			found;
 
-	if (reader->ops->residency == NULL)
-		return -EOPNOTSUPP;
 	if (fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
 		return -ENOENT;
 	found = file->opaque ? -ENOENT :
@@ -215,8 +213,6 @@ reader__release(struct reader *reader, const struct block_run *run)
 	uint32_t	block_size = reader->layout.block_size;
 	struct fdcache_file *file;
 
-	if (reader->ops->release == NULL)
-		return;
 	/* A file that is not open has not been read recently. */
 	file = fdcache__find(reader->files, &run->key);
 	if (file == NULL)

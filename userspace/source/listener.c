@@ -111,12 +111,7 @@ find_client(struct listener *listener, int fd)
 int
 listener__owns(const struct listener *listener, int fd)
 {
-	if (fd == listener->fd)
-		return 1;
-	for (int i = 0; i < LISTENER_MAX_CLIENTS; i++)
-		if (listener->clients[i].fd == fd)
-			return 1;
-	return 0;
+	return fd == listener->fd || find_client((struct listener *) listener, fd) != NULL;
 }
 
 /* Send a reply.  Does not wait for a client that does not read it. */

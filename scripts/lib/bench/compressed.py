@@ -92,9 +92,8 @@ def run_once(build, clear, method, rows, place):
     postgres.remove_tree(directory)
     postgres.initialize(build, directory)
     with filesystem(place, method, rows) as point, \
-            postgres.Server(build, directory, {**SETTINGS, 'clear_page_space': clear}, place,
-                            os.path.join(place, 'server.log')) as server:
-        server.wait_ready()
+            postgres.serving(build, directory, {**SETTINGS, 'clear_page_space': clear},
+                             place) as server:
         space = os.path.join(point, 'space')
         postgres.make_directory(space)
         server.sql(f"CREATE TABLESPACE compressed LOCATION '{space}'")

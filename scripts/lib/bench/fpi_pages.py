@@ -112,8 +112,7 @@ def make(build, place, scale, say):
     postgres.make_directory(sockets)
     postgres.initialize(build, data)
     found = {}
-    with postgres.Server(build, data, SETTINGS, sockets, os.path.join(place, 'log')) as server:
-        server.wait_ready()
+    with postgres.serving(build, data, SETTINGS, sockets) as server:
         fill(server, scale, say)
         files = {kind: server.sql(f"SELECT pg_relation_filepath('{relation}')")[0][0]
                  for kind, (_, relation) in KINDS.items()}

@@ -273,6 +273,14 @@ class Server(Process):
         return [line.split('\t') for line in self.session([query], database).splitlines()]
 
 
+@contextlib.contextmanager
+def serving(build, directory, settings, place, log='server.log', limit=None):
+    """A server that takes connections; its socket and its log are in a directory."""
+    with Server(build, directory, settings, place, os.path.join(place, log), limit) as server:
+        server.wait_ready()
+        yield server
+
+
 def control_data(build, directory):
     """What pg_controldata prints, as a dictionary."""
     text = run([build.program('pg_controldata'), directory])

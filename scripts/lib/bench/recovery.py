@@ -261,9 +261,7 @@ def recover_once(image, config, builds, place, progress, pristine, conditions):
 def count_blocks(run, image, config, builds, place, directory):
     """Fill in what a pristine recovery left open, from the statistics that its server kept."""
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
-    with postgres.Server(builds[config.build], directory, settings, place,
-                         os.path.join(place, 'server.log')) as server:
-        server.wait_ready()
+    with postgres.serving(builds[config.build], directory, settings, place) as server:
         run['blocks_read'] = blocks_read_by_redo(server)
     add_shares(run)
 

@@ -6,14 +6,14 @@ as it was after it.  pg_waldump saves these.  The page before a prune record is
 that of the last record before on the same block, with the line pointers changed
 as the prune record describes it; that of the prune record itself proves it.
 """
+import dataclasses
 import os
 import re
 import struct
 
-from . import host, postgres, workload
+from . import postgres, workload
 
-ROWS = 100000                   # of the table: two integers, fillfactor 85
-UPDATES = 120000                # before the first page is taken, and as many per row as in 2020
+LOAD = workload.narrow('redo-pages', 100, {})   # updates before the first page is taken
 TAKEN = 24000                   # updates while pages are taken
 MOST = 4096                     # pages that are kept
 BLOCK = 8192                    # bytes
@@ -96,22 +96,16 @@ def make(build, place, say):
         postgres.make_directory(each)
     say('updating a table, to take pages from its WAL')
     postgres.initialize(build, data)
-    script = os.path.join(sockets, 'update.sql')
-    with host.create(script, encoding='ascii') as file:
-        file.write(f'\\set id random(1, {ROWS})\nUPDATE s4 SET b = b + 1 WHERE a = :id;\n')
-    with postgres.Server(build, data, SETTINGS, sockets, os.path.join(place, 'log')) as server:
-        server.wait_ready()
-        server.sql('CREATE TABLE s4 (a int PRIMARY KEY, b int) WITH (fillfactor = 85)')
-        server.sql(f'INSERT INTO s4 SELECT i, 0 FROM generate_series(1, {ROWS}) i')
-        server.sql('VACUUM s4')
-        workload.run_transactions(server, UPDATES, '-f', script)
+    with postgres.serving(build, data, SETTINGS, sockets) as server:
+        LOAD.prepare(server, LOAD)
+        LOAD.load(server, LOAD)
         server.sql("ALTER DATABASE postgres SET wal_consistency_checking = 'heap, heap2'")
         start = server.sql('SELECT pg_switch_wal(); SELECT pg_current_wal_insert_lsn()')[-1][0]
-        workload.run_transactions(server, TAKEN, '-f', script, seed=2)
+        LOAD.load(server, dataclasses.replace(LOAD, amount=TAKEN), seed=2)
         end = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
         (relation,), = server.sql(
             "SELECT format('%s/%s/%s', (SELECT oid FROM pg_tablespace WHERE spcname = 'pg_default'),"
-            " oid, pg_relation_filenode('s4')) FROM pg_database WHERE datname = 'postgres'")
+            " oid, pg_relation_filenode('narrow')) FROM pg_database WHERE datname = 'postgres'")
         server.stop('fast')
     listing = postgres.run([build.program('pg_waldump'), '-p', os.path.join(data, 'pg_wal'),
                             '-s', start, '-e', end, '-R', relation, '-F', 'main',
@@ -149,6 +143,6 @@ def find_or_make(root, build, say):
         'pages': len(pages),
         'line_pointers': round(sum(map(len, items)) / len(pages), 1),
         'tuples': round(sum(bool(item >> 17) for page in items for item in page) / len(pages), 1),
-        'from': f'prune records in the WAL of {TAKEN} updates of single rows, after {UPDATES}, '
-                f'of a table of {ROWS} rows of two integers, fillfactor 85',
+        'from': f'prune records in the WAL of {TAKEN} updates of single rows, after {LOAD.amount}, '
+                f'of a table of {LOAD.scale}000 rows of two integers, fillfactor 85',
     }

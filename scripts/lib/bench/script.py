@@ -87,16 +87,6 @@ def positive(text):
     return int(text)
 
 
-def names_of(known):
-    """A type of argparse: names out of some, separated by commas."""
-    def parse(text):
-        for name in text.split(','):
-            if name not in known:
-                raise argparse.ArgumentTypeError(f'{name} is none of {", ".join(known)}')
-        return text.split(',')
-    return parse
-
-
 def find_daemon(checkout=postgres.ROOT):
     """The program of a checkout, which must not be older than its sources."""
     program = os.path.join(checkout, 'build/redoahead')

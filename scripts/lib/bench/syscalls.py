@@ -66,8 +66,7 @@ class Calls:
         self.bytes = 0          # that those returned
         self.written = set()    # (file, block)
         self.advised = set()    # (file, block) of its posix_fadvise calls
-        self.wal_calls = 0      # reads of WAL
-        self.wal_bytes = 0      # that those returned
+        self.wal_bytes = 0      # that reads of WAL returned
 
 
 def offset_of(call, arguments):
@@ -100,7 +99,6 @@ def parse(lines, pgdata):
     found = Calls()
     for _, call, file, arguments, result in calls(lines, pgdata):
         if file.startswith('pg_wal/') and call in READS:
-            found.wal_calls += 1
             found.wal_bytes += result
             continue
         if kind_of(file) is None:

@@ -48,9 +48,7 @@ def run_once(build, image, settings, place):
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(image.end, directory)
     settings = {**SETTINGS, **image.workload.settings, **settings}
-    with postgres.Server(build, directory, settings, place,
-                         os.path.join(place, 'server.log')) as server:
-        server.wait_ready()
+    with postgres.serving(build, directory, settings, place) as server:
         server.prewarm(TABLE)
         text = server.session([USED, f'VACUUM (VERBOSE, PARALLEL 0) {TABLE}', USED])
         server.stop('immediate')

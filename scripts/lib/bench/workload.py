@@ -41,6 +41,10 @@ class Rate:
     transactions: int           # that were done
     seconds: float              # that they took
 
+    @property
+    def per_second(self):
+        return self.transactions / self.seconds
+
     def __add__(self, other):
         return Rate(self.transactions + other.transactions, self.seconds + other.seconds)
 
@@ -52,8 +56,12 @@ def pgbench(server, *arguments):
 
 
 def run_transactions(server, transactions, *script, clients=CLIENTS, seed=1):
-    text = pgbench(server, '-n', '-M', 'prepared', '-c', str(clients), '-j', '2',
-                   f'--random-seed={seed}', '-t', str(transactions // clients), *script)
+    return rate_of(pgbench(server, '-n', '-M', 'prepared', '-c', str(clients), '-j', '2',
+                           f'--random-seed={seed}', '-t', str(transactions // clients), *script))
+
+
+def rate_of(text):
+    """What pgbench printed."""
     done = int(re.search(r'actually processed: (\d+)', text)[1])
     return Rate(done, done / float(re.search(r'^tps = ([\d.]+)', text, re.MULTILINE)[1]))
 
@@ -116,12 +124,12 @@ def prepare_narrow(server, workload):
     server.sql('VACUUM narrow')
 
 
-def load_narrow(server, workload):
+def load_narrow(server, workload, seed=1):
     script = server.socket_directory + '/narrow.sql'
     with host.create(script, encoding='utf-8') as file:
         file.write(f'\\set a random(1, {workload.scale * 1000})\n'
                    'UPDATE narrow SET b = b + 1 WHERE a = :a;\n')
-    return run_transactions(server, workload.amount, '-f', script)
+    return run_transactions(server, workload.amount, '-f', script, seed=seed)
 
 
 def narrow(name, thousands, settings, **more):

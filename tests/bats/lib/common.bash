@@ -44,6 +44,16 @@ python() {					# [ARGUMENT...]
 	PYTHONPATH=$BATS_TEST_DIRNAME/../../scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
 }
 
+# A member of a JSON file, by the names and numbers that lead to it.
+json_member() {				# FILE KEY...
+	python3 -c '
+import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2:]:
+    value = value[int(key) if key.isdigit() else key]
+print(value)' "$@"
+}
+
 # Skip where no such namespace can be made, in a chroot for example.
 need_namespace() {			# OPTION-OF-UNSHARE...
 	local reason

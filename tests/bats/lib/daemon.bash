@@ -67,6 +67,10 @@ field() {					# NAME : from the producer's line
 
 stat_field() {				# NAME : of the last recovery, after its end
 	wait_until "the last statistics" grep -q '"connected": false' "$work/stats"
+	stat_now "$1"
+}
+
+stat_now() {				# NAME : of the present or the last recovery, as last written
 	sed -n "/\"recovery\"/,/\"total\"/s/.*\"$1\": \([^,]*\),\{0,1\}$/\1/p" "$work/stats"
 }
 

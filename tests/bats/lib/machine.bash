@@ -1,7 +1,21 @@
-# What tests need of the machine.  Each function skips a test where that is
-# missing, with the reason.  Expects $scripts, the project's scripts directory.
+# What tests need of the machine: a directory for benchmarks, and functions that each
+# skip a test where something is missing, with the reason.
 
 . "$BATS_TEST_DIRNAME/lib/common.bash"
+
+scripts=$BATS_TEST_DIRNAME/../../scripts
+
+# Of a file: a directory for clusters, and for arrays of modelled disks.
+setup_file() {
+	REDOAHEAD_BENCH_DIR=$(mktemp -d /var/tmp/redoahead-machine.XXXXXX)
+	export REDOAHEAD_BENCH_DIR
+	chmod 755 "$REDOAHEAD_BENCH_DIR"
+}
+
+teardown_file() {
+	"$scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/disklab" >/dev/null 2>&1 || true
+	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
+}
 
 # Skip where an array of modelled disks cannot be made.
 need_disks() {
@@ -14,14 +28,15 @@ need_disks() {
 	[ -x "$scripts/../build/diskmodel" ] || skip "build/diskmodel is not built"
 }
 
-# Skip where no file system that compresses can be made.
-need_btrfs() {
+# Skip where a Python expression about the scripts' modules gives a reason to.
+need() {					# MODULES EXPRESSION
 	local reason
-	reason=$(python <<<'
-from bench import compressed, loop
-print(compressed.missing("zstd") or loop.missing("/var/tmp") or "")')
+	reason=$(python <<<"from bench import $1; print($2 or '')")
 	[ -z "$reason" ] || skip "$reason"
 }
+
+# Skip where no file system that compresses can be made.
+need_btrfs() { need 'compressed, loop' 'compressed.missing("zstd") or loop.missing("/var/tmp")'; }
 
 # Skip where memory cannot be limited.
 need_memory_cgroup() {

@@ -47,8 +47,7 @@ suite_begin() {
 	# The servers' user may not be able to reach the clone.
 	install -m 755 "$REDOAHEAD" "$WORK/redoahead"
 	install -m 755 "$redoahead_root/tests/tools/fake_daemon.py" \
-		"$redoahead_root/tests/bats/lib/restore" \
-		"$redoahead_root/build/tests/tools/without_io_uring" "$WORK"
+		"$redoahead_root/tests/bats/lib/restore" "$WORK"
 	# Sticky: the servers' user cannot replace the programs, which root runs, too.
 	[ "$(id -u)" -ne 0 ] || { chgrp "$redoahead_user" "$WORK" && chmod 1775 "$WORK"; }
 }
@@ -219,13 +218,11 @@ copy_crashed() {
 # ---------- daemons ----------
 
 # Start the daemon, and wait until servers can find it.  Its process id is in
-# $DAEMON, what it logs in DATA.daemon.log, its counters in DATA.stats.  What
-# stands in $daemon_wrapper is put before the command.
-daemon_wrapper=()
+# $DAEMON, what it logs in DATA.daemon.log, its counters in DATA.stats.
 start_daemon() {			# DATA [OPTION...]
 	local data=$1
 	shift
-	(cd / && exec "${as_user[@]}" "${daemon_wrapper[@]}" "$WORK/redoahead" serve -D "$data" --stats "$data.stats" "$@") \
+	(cd / && exec "${as_user[@]}" "$WORK/redoahead" serve -D "$data" --stats "$data.stats" "$@") \
 		>"$data.daemon.log" 2>&1 </dev/null 3>&- &
 	DAEMON=$!
 	wait_until "the daemon's socket" grep -q 'serving "' "$data.daemon.log"
@@ -239,11 +236,7 @@ stop_daemon() {				# DATA
 }
 
 # A number from the daemon's counters over all recoveries.
-daemon_count() {			# DATA NAME
-	python3 -c '
-import json, sys
-print(json.load(open(sys.argv[1]))["total"][sys.argv[2]])' "$1.stats" "$2"
-}
+daemon_count() { json_member "$1.stats" total "$2"; }		# DATA NAME
 
 # No test may pass because the daemon did nothing.
 daemon_has_read() {			# DATA BLOCKS
@@ -269,11 +262,7 @@ stop_fake() {
 	wait "$FAKE" || { echo "the fake daemon ended with status $?" >&2; return 1; }
 }
 
-fake_saw() {				# DATA NAME
-	python3 -c '
-import json, sys
-print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1.fake" "$2"
-}
+fake_saw() { json_member "$1.fake" "$2"; }		# DATA NAME
 
 # ---------- recovery, one WAL segment at a time ----------
 

@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import tempfile
 
-from .. import postgres, redo_pages, report, runner
+from .. import loop, postgres, redo_pages, report, runner
 from ..scenario import Measure, Part, Scenario
 
 VECTORS = ('sse2', 'avx2', 'neon')      # what servers use
@@ -25,8 +25,7 @@ def compile_program(patched):
     """Compile scripts/compactify/bench.c with both sources; returns its path."""
     scripts = os.path.join(postgres.ROOT, 'scripts')
     source = postgres.patched_source(patched, 'src/backend/storage/page/compactify.c')
-    stock = subprocess.run([os.path.join(scripts, 'pristine-source')], check=True, text=True,
-                           stdout=subprocess.PIPE).stdout.strip()
+    stock = loop.command(os.path.join(scripts, 'pristine-source')).strip()
     program = os.path.join(postgres.ROOT, 'build/bench-compactify')
     postgres.compile_with('scripts/compactify/bench.c', [
         os.path.join(scripts, 'compactify/build'), stock, source,
@@ -59,8 +58,10 @@ def count(program, pages):
 @contextlib.contextmanager
 def opened(bench, part):
     program = compile_program(bench.builds['patched'])
-    pages, facts = bench.options.pages, {'from': bench.options.pages}
-    if not pages:
+    if bench.options.pages:
+        pages = os.path.abspath(bench.options.pages)
+        facts = {'from': pages}
+    else:
         pages, facts = redo_pages.find_or_make(bench.kept, bench.builds['stock'],
                                                bench.progress.say)
     bench.results.header['cases'][part.name]['redo_pages'] = facts
@@ -68,8 +69,7 @@ def opened(bench, part):
     def run(names, number):
         if part.name == 'instructions':
             return count(program, pages)
-        return runner.parse(subprocess.run([program, str(bench.options.rounds), pages], check=True,
-                                           text=True, stdout=subprocess.PIPE).stdout, 'ns')
+        return runner.parse(loop.command(program, str(bench.options.rounds), pages), 'ns')
     yield run
 
 

@@ -93,9 +93,8 @@ def run_once(build, compression, directory, place, library, scale):
     for load in LOADS:
         if os.path.exists(output):
             os.unlink(output)
-        with postgres.Server(build, directory, {**SETTINGS, 'wal_compression': compression}, place,
-                             os.path.join(place, 'log'), Preload(library, output)) as server:
-            server.wait_ready()
+        with postgres.serving(build, directory, {**SETTINGS, 'wal_compression': compression}, place,
+                              limit=Preload(library, output)) as server:
             do(server, load, scale)
         images, size, nanoseconds = read(output, DECOMPRESS if load == 'redo' else COMPRESS)
         runs.append({'case': load, 'images': images, 'bytes': round(size / images, 1),
@@ -107,9 +106,7 @@ def make_base(build, place, scale, say):
     """A stopped cluster with pages of many kinds, to be copied for each run."""
     directory = os.path.join(place, 'base')
     postgres.initialize(build, directory)
-    with postgres.Server(build, directory, fpi_pages.SETTINGS, place,
-                         os.path.join(place, 'log')) as server:
-        server.wait_ready()
+    with postgres.serving(build, directory, fpi_pages.SETTINGS, place) as server:
         fpi_pages.fill(server, scale, say)
         for statement in ('ALTER DATABASE postgres RENAME TO pages',
                           'CREATE DATABASE postgres TEMPLATE template0'):

@@ -16,10 +16,9 @@ were used before, so that nobody has to fill new ones.
 """
 import contextlib
 import os
-import re
 import resource
 
-from .. import host, postgres, recovery
+from .. import host, postgres, recovery, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 
 PGBENCH = ('-n', '-M', 'prepared', '-c', '32', '-j', '4')
@@ -66,10 +65,8 @@ def make_base(bench, scale):
     os.makedirs(os.path.dirname(home), exist_ok=True)
     postgres.make_place(home)
     postgres.initialize(build, directory)
-    with postgres.Server(build, directory, {'fsync': 'off', 'autovacuum': 'off', **RECOVERY},
-                         home, os.path.join(home, 'log')) as server:
-        server.wait_ready()
-        postgres.run([build.program('pgbench'), '-h', home, '-i', '-q', '-s', str(scale)])
+    with postgres.serving(build, directory, {'fsync': 'off', **RECOVERY}, home) as server:
+        workload.pgbench(server, '-i', '-q', '-s', str(scale))
         server.sql('CHECKPOINT')
         # Crashed, so that a copy replays what was written after it.
         server.stop('immediate')
@@ -89,14 +86,12 @@ def pgbench(server, seconds, *more):
     """Load for some seconds after a checkpoint; returns its figures."""
     server.sql('CHECKPOINT')
     start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
-    text = postgres.run([server.build.program('pgbench'), '-h', server.socket_directory, *PGBENCH,
-                         '-T', str(seconds), *more])
+    text = workload.pgbench(server, *PGBENCH, '-T', str(seconds), *more)
     end = server.sql('SELECT pg_current_wal_flush_lsn()')[0][0]
-    done = int(re.search(r'actually processed: (\d+)', text)[1])
+    rate = workload.rate_of(text)
     size = postgres.parse_lsn(end) - postgres.parse_lsn(start)
-    return {'tps': float(re.search(r'^tps = ([\d.]+)', text, re.MULTILINE)[1]),
-            'transactions': done, 'wal_bytes': size,
-            'wal_bytes_per_transaction': round(size / done, 1)}
+    return {'tps': rate.per_second, 'transactions': rate.transactions, 'wal_bytes': size,
+            'wal_bytes_per_transaction': round(size / rate.transactions, 1)}
 
 
 # ---------- loads ----------
@@ -115,9 +110,7 @@ def load(bench, config, base, place, seconds):
     postgres.copy_cluster(base, directory)
     os.sync()                   # or the load would share the disk with the copy
     settings = {**LOAD, 'full_page_writes': config[1], 'wal_compression': config[2]}
-    with postgres.Server(build, directory, settings, place,
-                         os.path.join(place, 'load.log')) as server:
-        server.wait_ready()
+    with postgres.serving(build, directory, settings, place, 'load.log') as server:
         server.prewarm('pgbench')
         run = pgbench(server, seconds)
         before = children_cpu_seconds()
@@ -130,9 +123,7 @@ def load(bench, config, base, place, seconds):
     postgres.remove_tree(directory)
     run['cache'] = host.chill(again)
     host.fetch(build.program('postgres'))
-    with postgres.Server(build, again, RECOVERY, place,
-                         os.path.join(place, 'replay.log')) as server:
-        server.wait_ready()
+    with postgres.serving(build, again, RECOVERY, place, 'replay.log') as server:
         elapsed, user, system = recovery.redo_times(server)
         server.stop('immediate')
     postgres.remove_tree(again)
@@ -152,9 +143,7 @@ def standing_by(bench, name, base, place, seconds):
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
     os.sync()
-    with postgres.Server(bench.builds[SERVERS[name][0]], directory, SLICES, place,
-                         os.path.join(place, 'slices.log')) as server:
-        server.wait_ready()
+    with postgres.serving(bench.builds[SERVERS[name][0]], directory, SLICES, place) as server:
         server.prewarm('pgbench')
         for _ in range(WARM_UP):
             pgbench(server, seconds)

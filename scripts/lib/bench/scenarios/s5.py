@@ -18,11 +18,10 @@ CPU time do not depend on that.
 import contextlib
 import functools
 import os
-import re
 import time
 from concurrent import futures
 
-from .. import compressed, host, loop, postgres, vacuum
+from .. import compressed, host, loop, postgres, vacuum, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 from . import s4
 
@@ -54,11 +53,8 @@ def slices(bench, part):
     with bench.place('s5', memory=True) as place:
         directory = os.path.join(place, 'pgbench')
         postgres.initialize(build, directory)
-        with postgres.Server(build, directory, LOAD, place,
-                             os.path.join(place, 'pgbench.log')) as server:
-            server.wait_ready()
-            postgres.run([build.program('pgbench'), '-h', place, '-i', '-q', '-s',
-                          str(of['scale'])])
+        with postgres.serving(build, directory, LOAD, place) as server:
+            workload.pgbench(server, '-i', '-q', '-s', str(of['scale']))
             # Pages are full, and pruned, only after a while.
             one_slice(server, SETTINGS, of['seconds'])
             yield lambda settings, number: one_slice(server, settings, of['seconds'])
@@ -70,18 +66,17 @@ def one_slice(server, settings, seconds):
     with futures.ThreadPoolExecutor(len(settings)) as pool:
         loads = {setting: pool.submit(pgbench, server, setting, seconds) for setting in settings}
         used = cpu_seconds(sessions(server, loads), loads)
-    return [{'config': setting, 'tps': round(figure(r'^tps = ([\d.]+)', load.result()), 2),
-             'transactions_per_cpu_second': round(figure(
-                 r'transactions actually processed: (\d+)', load.result()) / used[setting], 2)}
-            for setting, load in loads.items()]
+    rates = {setting: workload.rate_of(load.result()) for setting, load in loads.items()}
+    return [{'config': setting, 'tps': round(rate.per_second, 2),
+             'transactions_per_cpu_second': round(rate.transactions / used[setting], 2)}
+            for setting, rate in rates.items()]
 
 
 def pgbench(server, setting, seconds):
-    return postgres.run([
-        server.build.program('pgbench'), '-h', server.socket_directory, '-n', '-N', '-M',
-        'prepared', '-c', str(CLIENTS), '-j', '1', '-T', str(seconds),
+    return workload.pgbench(
+        server, '-n', '-N', '-M', 'prepared', '-c', str(CLIENTS), '-j', '1', '-T', str(seconds),
         f"dbname=postgres application_name='{SESSION}{setting}' "
-        f"options='-c clear_page_space={setting}'"])
+        f"options='-c clear_page_space={setting}'")
 
 
 def sessions(server, loads):
@@ -110,11 +105,6 @@ def cpu_seconds(pids_of, loads):
     if None in used.values():
         raise postgres.PostgresError('a session of pgbench was gone before its CPU time was seen')
     return {setting: sum(used[pid] for pid in pids) for setting, pids in pids_of.items()}
-
-
-def figure(pattern, text):
-    """A number of what pgbench printed."""
-    return float(re.search(pattern, text, re.MULTILINE)[1])
 
 
 # ---------- VACUUM, bytes on disk ----------
