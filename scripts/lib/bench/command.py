@@ -75,6 +75,8 @@ def arguments(words):
     parser.add_argument('--before', metavar='CHECKOUT',
                         help='another checkout of redoahead, with its program and the patched '
                         'server built: its recoveries (configuration before) take turns, too')
+    parser.add_argument('--images-only', action='store_true',
+                        help='make the crashed clusters that are missing; measure nothing')
     found = [scenarios.find(name) for name in words if name in scenarios.names()]
     for flag, more in (option for each in found for option in each.options):
         parser.add_argument(flag, **more)
@@ -113,8 +115,9 @@ def measure(words):
             path = os.path.join(options.output, f'{name}.jsonl')
             traces = os.path.join(options.output, 'traces')
         result = runner.run(scenario, argparse.Namespace(**vars(options)), path, traces)
-        show(scenario, result, options.output, options.plots)
-        failed |= bool(scenario.failed and scenario.failed(result.runs))
+        if result:
+            show(scenario, result, options.output, options.plots)
+            failed |= bool(scenario.failed and scenario.failed(result.runs))
     return int(failed)
 
 

@@ -256,7 +256,7 @@ def measure(bench, wanted):
 
 
 def run(scenario, options, results_path=None, traces=None):
-    """Measure a scenario; returns its results."""
+    """Measure a scenario; returns its results, or None if only images were wanted."""
     parts = scenario.parts(options.size)
     check_names(scenario, parts, options)
     options.rounds = options.rounds or scenario.rounds
@@ -264,6 +264,8 @@ def run(scenario, options, results_path=None, traces=None):
     bench.traces = traces
     wanted, missing = chosen(bench, parts)
     make_images(bench, wanted)
+    if options.images_only:
+        return None
     if missing:
         bench.results.header['not_measured'] = missing
     if options.resume and bench.results.resume():
