@@ -15,7 +15,7 @@ DESCRIPTION = """Measure redoahead against stock PostgreSQL.
 
 Each run recovers a fresh copy of a crashed cluster, or does what its scenario declares; the
 configurations take turns.  Crashed clusters are made once and kept (in REDOAHEAD_BENCH_DIR,
-default /var/tmp/redoahead-bench).  Nothing else stays, whatever the end is: no server, no
+default /var/tmp/redoahead-bench-UID).  Nothing else stays, whatever the end is: no server, no
 array, no file system, no cgroup, no copy.
 """
 

@@ -21,7 +21,7 @@ def work_root():
 
 def default_name():
     """Name of a directory where all users have theirs."""
-    return 'redoahead-bench' + (f'-{os.geteuid()}' if os.geteuid() else '')
+    return f'redoahead-bench-{os.geteuid()}'
 
 
 def claim(path):
