@@ -22,6 +22,7 @@ from . import workload
 from .stage import SOCKET, ring_mapping
 
 MB = 1 << 20
+LEAST_WITH_SERVER = 160         # MB of memory for the daemon and the server
 
 HOSTILE = ('closes silent refuses short-reply garbage-reply wrong-version disconnects dead idle chatters '
            'tail-beyond tail-when-full tail-backwards huge scribbles truncates punches never-awake '
@@ -145,9 +146,11 @@ def fill_files(stage, duration):
 @fault(lambda dice: dice.choice((32, 48, 96, 160)))
 def limit_memory(stage, megabytes):
     stage.may_end |= stage.plan.server_limited
+    if stage.plan.server_limited:
+        megabytes = max(megabytes, LEAST_WITH_SERVER)
     name = 'memory.max' if stage.limit.version == 2 else 'memory.limit_in_bytes'
     try:
-        stage.limit.set(name, max(megabytes, 160 if stage.plan.server_limited else 0) * MB)
+        stage.limit.set(name, megabytes * MB)
     except OSError as error:
         return f'{megabytes} MB refused: {error.strerror}'
     return f'{megabytes} MB'
@@ -176,8 +179,9 @@ def scribble_ring(stage, value):
     try:
         with open(mapping, 'r+b') as file, mmap.mmap(file.fileno(), 0) as ring:
             start, end = RING[part]
+            end = min(end or len(ring), MB)     # more would take as long as a recovery
             for _ in range(times):
-                ring[start:end] = noise.randbytes((end or len(ring)) - start)
+                ring[start:end] = noise.randbytes(end - start)
     except OSError as error:            # it has just gone
         return f'no ring: {error.strerror}'
     return f'{part}, {times} times'

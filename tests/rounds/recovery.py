@@ -95,7 +95,6 @@ class Outcome:
 
 def run(site, plan):
     """Run a round; it leaves nothing, but the logs of one that failed in site.kept."""
-    plan = site.adapt(plan)
     reference = site.stock(plan)
     directory = os.path.join(site.directory(plan.device), 'round')
     outcome = Outcome(plan, [], 0, 0, [])

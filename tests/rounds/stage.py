@@ -242,7 +242,8 @@ class Stage:
     def settings(self, **values):
         """Change settings of the extension, and have the server read them."""
         workload.add_settings(self.data, {f'redoahead.{name}': value for name, value in values.items()})
-        if self.servers and self.server.running():
+        # One that has just been started would be ended by the signal.
+        if self.servers and self.server.running() and self.server.startup_pid():
             self.server.child.send_signal(signal.SIGHUP)
 
     # ---------- time ----------
