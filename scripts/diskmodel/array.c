@@ -37,6 +37,8 @@ struct array
 	struct disk *disks[ARRAY_MAX_DISKS];	/* the models */
 	struct backing *backing;	/* the data */
 	enum array_phase phase;		/* for requests from now on */
+	uint64_t	reads_to_fail;	/* so many of the next reads fail with EIO */
+	uint64_t	stalled_until;	/* no request is answered before that, ns; 0: no stall */
 	struct array_health health; /* since the last reset */
 	uint64_t	reset_at;		/* when it was, ns */
 	double		reset_cpu;		/* CPU time of the process then, s */
@@ -145,6 +147,12 @@ array__start(struct array *array, struct transfer *transfer)
 	transfer->error = 0;
 	transfer->modelled = array->phase == ARRAY_LOADING;
 	transfer->moved = request->kind == REQUEST_FLUSH;
+	if (request->kind == REQUEST_READ && array->reads_to_fail > 0)
+	{
+		array->reads_to_fail--;
+		transfer->error = EIO;
+		transfer->moved = true;
+	}
 	if (!transfer->moved)
 		backing__start(array->backing, transfer->disk, request->kind == REQUEST_WRITE,
 					   transfer->buffer, request->length, request->offset, transfer);
@@ -208,6 +216,9 @@ void
 array__advance(struct array *array)
 {
 	backing__submit(array->backing);
+	if (array->stalled_until > now_ns())
+		return;
+	array->stalled_until = 0;
 	reap_backing(array);
 	reap_models(array);
 }
@@ -237,9 +248,11 @@ array__wait_ns(const struct array *array, bool *undisturbed)
 			busy_until = disk_busy;
 	}
 	*undisturbed = false;
+	now = now_ns();
+	if (array->stalled_until > now)
+		return array->stalled_until - now;
 	if (due == NEVER)
 		return NEVER;
-	now = now_ns();
 	wait = due > now ? due - now : 0;
 	*undisturbed = array->phase == ARRAY_RUNNING && busy_until >= due && wait < UNDISTURBED;
 	return wait;
@@ -252,6 +265,20 @@ array__set_phase(struct array *array, enum array_phase phase)
 	array->phase = phase;
 	if (phase == ARRAY_RUNNING)
 		reset(array);
+}
+
+/* From now on, so many reads fail with EIO; 0 ends that. */
+void
+array__fail_reads(struct array *array, uint64_t reads)
+{
+	array->reads_to_fail = reads;
+}
+
+/* Answer no request for so long, ns; after that, all that are due. */
+void
+array__stall(struct array *array, uint64_t duration)
+{
+	array->stalled_until = now_ns() + duration;
 }
 
 static void

@@ -63,6 +63,8 @@ void		array__start(struct array *array, struct transfer *transfer);
 void		array__advance(struct array *array);
 uint64_t	array__wait_ns(const struct array *array, bool *undisturbed);
 void		array__set_phase(struct array *array, enum array_phase phase);
+void		array__fail_reads(struct array *array, uint64_t reads);
+void		array__stall(struct array *array, uint64_t duration);
 char	   *array__describe(const struct array *array);
 
 #endif							/* DISKMODEL_ARRAY_H */

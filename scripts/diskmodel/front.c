@@ -4,7 +4,9 @@
  *
  *		disk0, disk1, ...	the disks; reads and writes in whole pages
  *		stats				counters as JSON; see array__describe
- *		control				write "load" or "run" to it to change the phase
+ *		control				write "load" or "run" to it to change the phase, "fail NUMBER"
+ *							to have the next reads fail with EIO, "stall MILLISECONDS"
+ *							to have no request answered for so long
  *
  * Its only user is the loop driver, so the directory cannot be listed.  The files are
  * opened for direct I/O, so that each request reaches the model.  Mounting and the event loop are in
@@ -231,6 +233,8 @@ static void
 write_control(fuse_req_t fuse, const char *data, size_t size)
 {
 	char		word[CONTROL_BYTES];
+	unsigned	number;
+	int			length;
 
 	if (size >= sizeof(word))
 	{
@@ -244,6 +248,10 @@ write_control(fuse_req_t fuse, const char *data, size_t size)
 		array__set_phase(front.array, ARRAY_LOADING);
 	else if (strcmp(word, "run") == 0)
 		array__set_phase(front.array, ARRAY_RUNNING);
+	else if (sscanf(word, "fail %u%n", &number, &length) == 1 && word[length] == '\0')
+		array__fail_reads(front.array, number);
+	else if (sscanf(word, "stall %u%n", &number, &length) == 1 && word[length] == '\0')
+		array__stall(front.array, (uint64_t) number * (uint64_t) MILLISECOND);
 	else
 	{
 		fuse_reply_err(fuse, EINVAL);

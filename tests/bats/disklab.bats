@@ -65,7 +65,8 @@ reads_take_less_than() {	# DEVICE SECONDS, an expression
 @test "wrong usage exits with 2, help with 0" {
 	for arguments in "" what "up" "up --size" "up --size big" "up --size 8G --raid 5" \
 		"up --size 8G --model ssd" "up --size 8G --disks 33" "up --size 8G --disks 3 --raid 10" \
-		"up --size 1G --disks 8" "status --force" "down --json" "run fast"; do
+		"up --size 1G --disks 8" "status --force" "down --json" "run fast" \
+		"fail" "fail some" "stall" "stall 1s"; do
 		# shellcheck disable=SC2086
 		run "$disklab" $arguments
 		[ "$status" -eq 2 ] || { echo "\"$arguments\" exits with $status"; return 1; }
@@ -149,6 +150,28 @@ is_healthy() {
 	done
 	[ "$(field health disk 0 reads)" -gt 0 ]
 	[ "$(field health disk 2 writes)" -gt 0 ]
+}
+
+# Lost otherwise: what redoahead does on a disk that fails could not be tested.
+@test "reads fail, and disks stall, when that is requested, and no longer" {
+	up --model gp3 --raid single --size 512M
+	device=$(field loops 0)
+	read_once() { dd if="$device" of=/dev/null bs=4k count=1 iflag=direct status=none; }
+	for phase in load run; do
+		"$disklab" "$phase"
+		"$disklab" fail 2
+		no read_once
+		no read_once
+		read_once
+		"$disklab" fail 1000
+		no read_once
+		"$disklab" fail 0
+		read_once
+		begun=$(date +%s%N)
+		"$disklab" stall 1500
+		read_once
+		[ $(($(date +%s%N) - begun)) -ge 1500000000 ]
+	done
 }
 
 # Lost otherwise: everything that is measured on the model.

@@ -1,0 +1,190 @@
+"""A round: it is planned from its seed and number, run, and checked."""
+import contextlib
+import os
+import random
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+
+from bench import postgres
+
+from . import checks, faults, stage, workload
+
+LATEST = 0.8                    # share of stock's time until which faults happen: redoahead is faster
+SLOWER = 1.05                   # a recovery takes at most so many times as long as stock's
+SLACK = 1.0                     # and so many seconds more
+MOST_STARTS = 12                # of a server that faults end again and again
+PACES = (0, 0, 0.05)            # seconds that an archive takes for each segment
+OPTIONS = ((), (), (), ('--backend=fadvise',), ('--io-depth=4',), ('--files=3',), ('--readahead-limit=64',))
+SETTINGS = ({}, {}, {'lookahead': '64'}, {'ring_size': '1024'}, {'lookahead': '1048576', 'ring_size': '1048576'})
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A fault that is to happen."""
+    at: float                   # share of the time that stock's recovery takes
+    name: str
+    value: object
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is decided about a round before it begins."""
+    seed: int
+    number: int
+    workload: str
+    kind: str                   # of recovery
+    pace: float                 # seconds that the archive takes for each segment
+    device: str                 # disk, or model: a modelled one
+    options: tuple              # of the daemon
+    settings: dict              # of the extension
+    server_limited: bool        # is the server in the daemon's memory cgroup, too?
+    faults: tuple               # in the order of their times
+
+    @property
+    def needs(self):
+        return {each.name for each in self.faults}
+
+    @property
+    def case(self):
+        """What stock's time depends on."""
+        return self.workload, self.kind, self.pace, self.device
+
+    def __str__(self):
+        what = ' '.join(filter(None, [
+            self.workload, self.kind, f'pace {self.pace}' if self.pace else '', self.device,
+            *self.options, *(f'{name}={value}' for name, value in self.settings.items()),
+            'server limited' if self.server_limited and 'limit_memory' in self.needs else '']))
+        return f'round {self.number} of seed {self.seed}: {what}'
+
+
+def make_plan(seed, number):
+    """The plan of a round: a function of both, on every machine."""
+    dice = random.Random(f'{seed}/{number}')
+    kind = dice.choice(workload.KINDS)
+    device = 'model' if kind != 'streaming' and dice.random() < 0.15 else 'disk'
+    known = {name: fault for name, fault in faults.FAULTS.items() if fault.fits(kind, device)}
+    names = dice.choices(list(known), [fault.weight for fault in known.values()], k=dice.choice((1, 1, 2, 2, 3, 5)))
+    drawn = sorted((round(LATEST * dice.random(), 3), name, index) for index, name in enumerate(names))
+    return Plan(seed, number, dice.choice(workload.NAMES), kind,
+                dice.choice(PACES) if kind == 'archive' else 0, device,
+                dice.choice(OPTIONS), dice.choice(SETTINGS), dice.random() < 0.5,
+                tuple(Planned(at, name, known[name].draw(dice)) for at, name, _ in drawn))
+
+
+@dataclass
+class Outcome:
+    """How a round went."""
+    plan: Plan
+    wrong: list                 # what did not hold
+    seconds: float              # that the recovery took, begun for the last time
+    allowed: float              # seconds that it may take
+    done: list                  # what the faults did
+    connected: bool = False     # was there a connection to the daemon?
+
+    @property
+    def slow(self):
+        return self.seconds > self.allowed
+
+    def __str__(self):
+        state = 'FAILED' if self.wrong else 'slow' if self.slow else 'ok'
+        return '\n    '.join([f'{state}: {self.plan}; {self.seconds:.2f} s of {self.allowed:.2f}; '
+                              + ', '.join(self.done), *self.wrong])
+
+
+def run(site, plan):
+    """Run a round; it leaves nothing, but the logs of one that failed in site.kept."""
+    reference = site.stock(plan)
+    directory = os.path.join(site.directory(plan.device), 'round')
+    outcome = Outcome(plan, [], 0, 0, [])
+    with stage.Stage(site, plan, directory) as there:
+        outcome.done = there.done
+        try:
+            begin(there)
+            outcome.seconds = recover(there, reference.seconds)
+            outcome.wrong += finish(there, reference, outcome)
+        except (postgres.PostgresError, OSError) as error:
+            outcome.wrong.append(str(error) or repr(error))
+        outcome.allowed = SLOWER * reference.seconds + SLACK + there.allowance
+        if outcome.wrong:
+            keep(there, os.path.join(site.kept, f'{plan.seed}-{plan.number}'))
+    if plan.device == 'model':
+        site.lab.control('fail 0')
+    return outcome
+
+
+def begin(there):
+    workload.add_settings(there.data, {'shared_preload_libraries': 'redoahead'})
+    there.settings(**there.plan.settings)
+    there.start_daemon()
+    there.idle = stage.wait_until('a daemon that has written its statistics',
+                                  lambda: stage.idle_descriptors(there.daemon.pid))
+    there.start_server()
+
+
+def recover(there, stock_seconds):
+    """Have faults happen until recovery ends; returns seconds since it was begun for the last time."""
+    begun = time.monotonic()
+    due = list(there.plan.faults)
+    end = begun + stage.PATIENCE
+    while not there.server.ready():
+        now = time.monotonic()
+        if due and now - begun >= due[0].at * stock_seconds:
+            happen(there, due.pop(0))
+        there.do_due()
+        if not there.server.running():
+            restart(there)
+        if now > end:
+            raise postgres.PostgresError(f'recovery has not ended after {stage.PATIENCE} s')
+        time.sleep(0.002)
+    there.done += [f'too late for {each.name}' for each in due]
+    return there.server.seconds()
+
+
+def happen(there, planned):
+    """Have one fault happen."""
+    fault = faults.FAULTS[planned.name]
+    if planned.name in there.site.missing:
+        text = f'left out: {there.site.missing[planned.name]}'
+    else:
+        text = fault.act(there, planned.value)
+    there.done.append(f'{planned.at:.2f} {planned.name}: {text}')
+
+
+def restart(there):
+    """The server has gone: begin recovery anew, once all of its processes have gone, too."""
+    if not there.may_end:
+        raise postgres.PostgresError(f'the server ended: {there.server.read()[-3:]}')
+    if len(there.servers) >= MOST_STARTS:
+        raise postgres.PostgresError(f'the server ended {MOST_STARTS} times: {there.server.read()[-3:]}')
+    stage.wait_until('the end of the server', lambda: there.do_due() or not there.server_processes())
+    there.done.append('recovery begun anew')
+    there.start_server()
+
+
+def finish(there, reference, outcome):
+    """End all that runs, and check what must hold."""
+    there.do_due(all_of_it=True)
+    wrong = checks.daemon_idle(there)
+    there.server.end(signal.SIGINT)
+    if there.server.child.returncode != 0:
+        wrong.append(f'the server ended with {there.server.child.returncode}')
+    there.end_daemon(signal.SIGTERM)
+    for server in there.servers:
+        outcome.connected |= any('redoahead: connected' in line for line in server.read())
+        wrong += checks.server_log(server.read(), time.time() - server.begun, len(there.plan.faults))
+    wrong += checks.daemon_logs(there, time.time() - there.servers[0].begun, len(there.plan.faults))
+    wrong += checks.leftovers(there, reference.data, killed=len(there.servers) > 1)
+    return wrong + checks.data(there, reference.data, killed=len(there.servers) > 1)
+
+
+def keep(there, target):
+    """Keep the logs of a round that failed."""
+    shutil.rmtree(target, ignore_errors=True)
+    os.makedirs(target)
+    for name in os.listdir(there.directory):
+        if name.startswith('log'):
+            shutil.copy(os.path.join(there.directory, name), target)
+    with contextlib.suppress(OSError):
+        shutil.copytree(there.files, os.path.join(target, 'files'))
