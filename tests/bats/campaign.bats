@@ -12,5 +12,6 @@
 	# Also of rounds that passed: which faults there were, and the seed.
 	grep -E '^(faults|seed)' "$BATS_TEST_TMPDIR/rounds" | sed 's/^/# /' >&3 || true
 	grep -v '^ok: ' "$BATS_TEST_TMPDIR/rounds" || true
-	return "$status"
+	# No test fails on a time alone, which status 3 is about.
+	[ "$status" -eq 0 ] || [ "$status" -eq 3 ]
 }
