@@ -42,7 +42,6 @@ static struct
 	bool		no_cachestat;	/* can residency not be checked? */
 	unsigned	checks;			/* residency checks */
 	bool		gone[MAX_REQUESTS]; /* block n has been evicted */
-	bool		opaque;			/* blocks stay "gone" when they have been read */
 	unsigned	releases;		/* blocks released */
 	bool		released[MAX_REQUESTS]; /* block n is one of them */
 } fake;
@@ -99,9 +98,6 @@ fake_flush(struct backend *backend, unsigned want, unsigned wait_us, struct back
 			.token = request->token,.result = (int32_t) ((request->blocks - fake.short_by) * BLOCK_BYTES)
 		};
 		fake.in_flight -= request->blocks;
-		for (uint32_t i = 0; i < request->blocks && !fake.opaque; i++)
-			if (request->block + i < MAX_REQUESTS)
-				fake.gone[request->block + i] = false;
 	}
 	return n;
 }

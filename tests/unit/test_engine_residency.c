@@ -49,26 +49,6 @@ TEST(evicted_blocks_are_read_again_when_redo_waits)
 	finish_and_account(2000);
 }
 
-/*
- * Lost otherwise: bandwidth, on a tablespace whose file system reports no resident page:
- * each block would be read again, and again.
- */
-TEST(a_block_that_stays_evicted_when_read_is_not_believed)
-{
-	unsigned	before;
-
-	start(64, 4096);
-	read_all(2000);
-	before = fake.count;
-	memset(fake.gone, true, sizeof(fake.gone));
-	fake.opaque = true;
-	run_often(1100, 20);
-	run_often(1200, 20);
-	/* As many as are submitted before the first completes. */
-	assert_in_range(fake.count - before, 1, 64);
-	finish_and_account(2000);
-}
-
 /* Lost otherwise: CPU time, while nothing is evicted. */
 TEST(residency_is_not_checked_while_redo_proceeds)
 {
@@ -130,7 +110,7 @@ TEST(under_memory_pressure_resident_blocks_are_not_submitted)
 	/* Maybe more than once, because redo is stalled. */
 	assert_true(fake.count >= 50);
 	for (unsigned n = 0; n < fake.count; n++)
-		assert_int_equal(fake.submitted[n].block % 8, 0);
+		assert_true(fake.gone[fake.submitted[n].block]);
 	assert_int_equal(engine__counters(engine)->blocks_read, 50);
 	assert_int_equal(engine__counters(engine)->blocks_resident, 150);
 	finish_and_account(200);

@@ -5,7 +5,6 @@
 #ifndef REDOAHEAD_ENGINE_FDCACHE_H
 #define REDOAHEAD_ENGINE_FDCACHE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "cluster/relpath.h"
@@ -19,7 +18,6 @@ struct fdcache_file
 	uint32_t	pins;			/* requests in flight on it */
 	uint32_t	next_free;		/* next free slot */
 	uint8_t		referenced;		/* used since the clock hand passed */
-	bool		opaque;			/* the kernel does not report what is resident of it */
 };
 
 struct fdcache;

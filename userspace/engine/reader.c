@@ -132,21 +132,6 @@ fail_blocks(struct reader *reader, const struct block_run *run, uint32_t first,
 	reader__log(reader, run, first, blocks, counters__fail_name(reason), latency_us);
 }
 
-/*
- * Is a run that was read because it was reported as evicted still reported so?  A
- * tablespace may be on a file system that reports nothing.
- */
-static bool
-is_misreported(const struct reader *reader, const struct reader_request *request)
-{
-	const struct block_run *run = &request->run;
-	uint32_t	block_size = reader->layout.block_size;
-
-	return run->evicted && reader->ops->adaptive && reader->ops->residency != NULL &&
-		reader->ops->residency(request->file->fd, (uint64_t) run->block * block_size,
-							   run->blocks * block_size) == RESIDENT_NONE;
-}
-
 /* A request is complete: count its blocks and release what it holds. */
 static void
 complete(struct reader *reader, uint32_t token, int32_t result)
@@ -163,8 +148,6 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 
 	if (result > 0)
 		present = (uint32_t) result / reader->layout.block_size;
-	if (present > 0 && is_misreported(reader, request))
-		file->opaque = true;
 	request->file = NULL;
 	if (is_wal(run))
 		reader->counters.wal_blocks_read += present;
@@ -188,7 +171,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 
 /*
  * How much of a run is resident: an enum residency, -ENOENT if its file cannot be opened
- * now or is opaque, another -errno if that cannot be reported for any run.
+ * now, another -errno if that cannot be reported for any run.
  */
 int
 reader__residency(struct reader *reader, const struct block_run *run)
@@ -199,8 +182,7 @@ reader__residency(struct reader *reader, const struct block_run *run)
 
 	if (fdcache__pin(reader->files, &run->key, &reader->layout, &file, &reader->counters) < 0)
 		return -ENOENT;
-	found = file->opaque ? -ENOENT :
-		reader->ops->residency(file->fd, (uint64_t) run->block * block_size,
+	found = reader->ops->residency(file->fd, (uint64_t) run->block * block_size,
 							   run->blocks * block_size);
 	fdcache__unpin(file);
 	return found == -ENOENT ? -EIO : found;
