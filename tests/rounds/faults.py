@@ -25,7 +25,7 @@ MB = 1 << 20
 LEAST_WITH_SERVER = 160         # MB of memory for the daemon and the server
 
 HOSTILE = ('closes silent refuses short-reply garbage-reply wrong-version disconnects dead idle chatters '
-           'tail-beyond tail-when-full tail-backwards huge scribbles truncates punches never-awake '
+           'tail-beyond tail-when-full huge scribbles truncates punches never-awake '
            'blocks-wakeups').split()
 
 # Parts of the ring, in bytes: see userspace/common/redoahead_abi.h.

@@ -34,7 +34,7 @@ class Lab:
         self.array.lab('down', '--force')
         self.mount = self.array.lab('up', '--model', 'gp3', '--raid', 'single', '--size', '2G').strip()
         self.array.lab('load')
-        postgres.make_directory(self.mount)
+        postgres.make_place(self.mount)
 
     def control(self, text):
         """Have the next reads fail, or requests wait: `fail NUMBER`, `stall MILLISECONDS`."""
@@ -48,13 +48,14 @@ class Lab:
 class Site:
     """All that rounds share; a `with` block, after which nothing is left of it."""
 
-    def __init__(self, root, kept):
-        self.root = root
+    def __init__(self, base, kept):
+        self.base = base        # for what root runs: nobody else can change it
+        self.root = os.path.join(base, 'work')  # the servers' user's
         self.kept = kept        # where logs of failed rounds stay
         self.is_root = os.geteuid() == 0
         self.builds = {'stock': postgres.find_build('stock'), 'patched': script.find_patched()}
-        self.daemon = os.path.join(root, 'redoahead')
-        self.fake = os.path.join(root, 'fake_daemon.py')
+        self.daemon = os.path.join(base, 'redoahead')
+        self.fake = os.path.join(base, 'fake_daemon.py')
         self.workloads = {}     # by name
         self.references = {}    # by case; data by workload and kind
         self.primaries = {}     # by workload's name
@@ -87,6 +88,7 @@ class Site:
         return dataclasses.replace(plan, device='disk') if 'fail_reads' in self.missing else plan
 
     def __enter__(self):
+        postgres.make_place(self.root)
         # The servers' user may not be able to reach the clone.
         shutil.copy(self.builds['patched'].daemon, self.daemon)
         shutil.copy(os.path.join(postgres.ROOT, 'tests/tools/fake_daemon.py'), self.fake)
@@ -102,7 +104,7 @@ class Site:
     @property
     def lab(self):
         if not self.lab_made:
-            self.lab_made = Lab(os.path.join(self.root, 'lab'))
+            self.lab_made = Lab(os.path.join(self.base, 'lab'))
         return self.lab_made
 
     def directory(self, where):
@@ -148,12 +150,11 @@ class Site:
 @contextlib.contextmanager
 def make(kept):
     """A site in a directory of its own, for a `with` block."""
-    root = tempfile.mkdtemp(prefix='redoahead-campaign.', dir='/var/tmp')
+    base = tempfile.mkdtemp(prefix='redoahead-campaign.', dir='/var/tmp')
     try:
-        postgres.make_directory(root)
-        os.chmod(root, 0o755)
-        with Site(root, kept) as site:
+        os.chmod(base, 0o755)
+        with Site(base, kept) as site:
             yield site
     finally:
         with host.uninterrupted():
-            postgres.remove_tree(root)
+            postgres.remove_tree(base)
