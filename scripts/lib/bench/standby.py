@@ -267,7 +267,7 @@ def run_attempt(setup):
                 place, setup.wal, stage.image, system, setup.wal_rate if case.paced else None))
             settings.update(sender.settings())
         else:
-            settings['restore_command'] = f'cp --reflink=never "{archive}/%f" "%p"'
+            settings['restore_command'] = f'cp --reflink=never --no-preserve=mode "{archive}/%f" "%p"'
         if config.daemon:
             daemon = stack.enter_context(recovery.Daemon(
                 build.daemon, directory, os.path.join(place, 'stats.json'),
