@@ -2,8 +2,6 @@
 # Many small recoveries with random faults: tests/campaign.  A fixed seed, so that
 # what passed once passes again, for 50, and a fresh one, which is printed, for 10.
 
-# bats file_tags=exclusive
-
 # Lost otherwise: what no test of one fault alone finds.
 @test "60 recoveries end as stock's do, whatever happens to them" {
 	local status=0
