@@ -45,3 +45,26 @@ load lib/daemon
 	stop
 	grep -q 'cannot check whether blocks are in the page cache' "$work/log"
 }
+
+# Lost otherwise: the same for tables of a tablespace on such a file system.
+@test "where it reports none of a tablespace, residency is not checked either" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	local version=$work/tmp/upper/PG_18_202506291
+	mkdir "$work"/{tmp,tablespace}
+	mount -t tmpfs none "$work/tmp"
+	mkdir -p "$version/5" "$work"/tmp/{lower,work}
+	echo 18 >"$version/5/PG_VERSION"
+	mount -t overlay -o "lowerdir=$work/tmp/lower,upperdir=$work/tmp/upper,workdir=$work/tmp/work" none "$work/tablespace" ||
+		skip "overlayfs cannot be mounted"
+	mkdir -p "$pgdata/pg_tblspc"
+	start --
+	produce --count 1 --blocks 1
+	wait_until "the end of the session" sessions_ended 1
+	no_residency() { grep -q 'cannot check whether blocks are in the page cache' "$work/log"; }
+	! no_residency || skip 'the kernel reports nothing of the data directory either'
+	ln -s "$work/tablespace" "$pgdata/pg_tblspc/70000"
+	produce --count 1 --blocks 1
+	wait_until "the end of the session" sessions_ended 2
+	stop
+	no_residency
+}

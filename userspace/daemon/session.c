@@ -78,14 +78,15 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->taken_lsn = session->sleep_lsn = session->sample_us = 0;
 	daemon->events_us = session->begin_us;
 	daemon->recoveries++;
-	residency_works = residency__works(daemon->cluster.dirfd);
+	residency_works = residency__works(daemon->cluster.dirfd, layout.tablespace_dir);
 	engine__begin(daemon->engine, &layout, residency_works);
 	listener__accept(daemon->listener, offer->socket);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
 	if (!residency_works)
-		log_info("cannot check whether blocks are in the page cache, on this file system or "
-				 "kernel; blocks evicted before redo are not read again");
+		log_info("cannot check whether blocks are in the page cache, on this kernel or the file "
+				 "system of the data directory or a tablespace; blocks evicted before redo are not "
+				 "read again");
 	status__write_statistics(daemon);
 }
 

@@ -8,6 +8,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,22 +72,64 @@ residency__of(int fd, uint64_t offset, uint32_t bytes)
 	return pages.cached >= wanted ? RESIDENT_ALL : pages.cached > 0 ? RESIDENT_PART : RESIDENT_NONE;
 }
 
+/* Does the kernel report that a byte which has just been read is resident? */
+static bool
+is_reported(int fd)
+{
+	char		byte;
+
+	return pread(fd, &byte, 1, 0) == 1 && residency__of(fd, 0, 1) == RESIDENT_ALL;
+}
+
+/* Open a file that the server writes, unless it is something else. */
+static int
+open_file(int dirfd, const char *path, struct stat *st)
+{
+	int			fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)))
+	{
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /*
- * Does the kernel report what is resident of a data directory's files?  Not before
- * Linux 6.5, and nothing where the pages belong to another file system's file, as on
- * overlayfs.
+ * Does the kernel report what is resident of a cluster's files?  Not before Linux 6.5,
+ * and nothing where the pages belong to another file system's file, as on overlayfs.
+ * Each tablespace may be on a file system of its own: where it has a database, that is
+ * probed, too.  tablespace_dir is the name of the version's directory in it.
  */
 bool
-residency__works(int dirfd)
+residency__works(int dirfd, const char *tablespace_dir)
 {
-	int			fd = openat(dirfd, "global/pg_control", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	char		byte;
-	bool		works;
+	char		pattern[PATH_MAX];
+	glob_t		found = {0};
+	struct stat st;
+	dev_t		probed;
+	int			fd = open_file(dirfd, "global/pg_control", &st);
+	bool		works = fd >= 0 && is_reported(fd);
 
-	if (fd < 0)
+	if (fd >= 0)
+		close(fd);
+	if (!works)
 		return false;
-	works = pread(fd, &byte, 1, 0) == 1 && residency__of(fd, 0, 1) == RESIDENT_ALL;
-	close(fd);
+	probed = st.st_dev;
+	snprintf(pattern, sizeof(pattern), "/proc/self/fd/%d/pg_tblspc/*/%s/*/PG_VERSION", dirfd,
+			 tablespace_dir);
+	glob(pattern, GLOB_NOSORT, NULL, &found);
+	for (size_t i = 0; i < found.gl_pathc && works; i++)
+	{
+		fd = open_file(AT_FDCWD, found.gl_pathv[i], &st);
+		if (fd < 0)
+			continue;
+		if (st.st_dev != probed)
+			works = is_reported(fd);
+		probed = st.st_dev;
+		close(fd);
+	}
+	globfree(&found);
 	return works;
 }
 
