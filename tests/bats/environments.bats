@@ -59,3 +59,44 @@ with_segments_of() {		# MEGABYTES
 }
 @test "WAL segments of 16 MB" { with_segments_of 16; }
 @test "WAL segments of 64 MB" { with_segments_of 64; }
+
+# The segment that is being replayed, as a number; nothing if recovery has ended.
+replayed_segment() {		# DATA
+	local title
+	title=$(ps -o args= -p "$(startup_pid "$1")" 2>/dev/null) || return 0
+	[[ $title != *' recovering '* ]] || echo $((16#${title: -8}))
+}
+
+# Lost otherwise: recovery of the cluster whose daemon gets less of a device that both use.
+@test "of two clusters that recover at once, with a daemon each, neither starves" {
+	local second=$CASE/second data first last segment slower daemons=()
+	copy_crashed
+	copy_cluster "$DATA" "$second"
+	last=$(ls "$DATA/pg_wal" | grep -E '^[0-9A-F]{24}$' | sort | tail -n 1)
+	evict "$DATA" "$second"
+	for data in "$DATA" "$second"; do
+		start_daemon "$data"
+		daemons+=($DAEMON)
+	done
+	for data in "$DATA" "$second"; do
+		start_server --no-wait "$PATCHED" "$data"
+	done
+	either_is_ready() { is_ready "$DATA" || is_ready "$second"; }
+	wait_until "the end of a recovery" either_is_ready
+	slower=$second
+	is_ready "$DATA" || slower=$DATA
+	segment=$(replayed_segment "$slower")
+	wait_until "the end of the other" is_ready "$slower"
+	first=$(sed -n 's/.*redo starts at 0\/\([0-9A-F]*\).*/\1/p' "$slower.log")
+	echo "of $((16#$first >> 20)) to $((16#${last: -8})), it was at ${segment:-the end}" >&2
+	[ -z "$segment" ] || [ $(((segment - (16#$first >> 20)) * 3)) -ge $((16#${last: -8} - (16#$first >> 20))) ]
+
+	for data in "$DATA" "$second"; do
+		stop_server "$data"
+		DAEMON=${daemons[0]}
+		daemons=("${daemons[@]:1}")
+		stop_daemon "$data"
+		daemon_has_read "$data" 1000
+		same_data "$WORK/reference" "$data"
+	done
+}
