@@ -29,6 +29,7 @@ typedef struct PrefetchCounters
 	uint64		skip_new;		/* created or truncated by WAL before, or not read */
 	uint64		dropped;		/* not submitted: the ring was full, or closed */
 	uint64		buffers_found;	/* references that redo got a buffer for, at replay */
+	uint64		evicted;		/* references whose block was evicted before redo came to it */
 } PrefetchCounters;
 
 /* The daemon's counters in the ring, as last read; they start at 0 with it. */

@@ -17,6 +17,7 @@ CREATE FUNCTION pg_stat_redoahead(
 	OUT skip_new int8,
 	OUT dropped int8,
 	OUT buffers_found int8,
+	OUT evicted int8,
 	OUT wakeups int8,
 	OUT connects int8,
 	OUT disconnects int8,

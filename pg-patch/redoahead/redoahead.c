@@ -17,7 +17,8 @@
  * 4. otherwise submit it to the daemon, and note that.
  *
  * In cases 1 and 3 the block may be evicted from shared buffers before redo
- * comes to it.  Then redo reads it from the page cache, or else from disk.
+ * comes to it.  Then redo reads it from the page cache, or else from disk, and it
+ * is counted.
  *
  * Redo comes to the same references in the same order.  A queue of them
  * (lookahead.h) leads back to the recent-block cache: it gives redo the buffers
@@ -308,9 +309,13 @@ prefetch_record_released(const DecodedXLogRecord *record)
 		RecentBlock *recent = &p->recent.blocks[ref->recent];
 
 		/* The entry may be out of the CPU's cache: read it only if it may be wrong. */
-		if (block->prefetch_buffer != ref->buffer &&
-			block->prefetch_buffer != InvalidBuffer && is_entry_of(recent, block))
-			recent->buffer = block->prefetch_buffer;
+		if (block->prefetch_buffer != ref->buffer && block->prefetch_buffer != InvalidBuffer)
+		{
+			if (ref->buffer != InvalidBuffer)
+				p->counters.evicted++;
+			if (is_entry_of(recent, block))
+				recent->buffer = block->prefetch_buffer;
+		}
 		prefault__used(&p->prefault, block->prefetch_buffer);
 	}
 }

@@ -154,7 +154,7 @@ stats__publish(Prefetcher *p)
 Datum
 pg_stat_redoahead(PG_FUNCTION_ARGS)
 {
-#define NCOLUMNS	26
+#define NCOLUMNS	27
 	TupleDesc	desc;
 	Datum		values[NCOLUMNS] = {0};
 	bool		nulls[NCOLUMNS] = {0};

@@ -63,6 +63,8 @@ feed_until_view() {			# EXPRESSION
 	# Of what was dropped, some was implied; without drops each reference is in one column.
 	view "dropped > 0 or offered = hit + skip_rep + skip_fpw + skip_init + skip_new + emitted - implied"
 	view "daemon_refs_taken <= emitted and daemon_blocks_read > 0 and buffers_found > 0"
+	# Of 4 MB of shared buffers, some blocks are evicted before redo comes to them again.
+	view "evicted between 1 and hit + skip_rep"
 	# Lost otherwise: the device's time, to blocks that are on their way already.
 	view "emitted - implied between 500 and
 		1.05 * (select sum(read_bytes) / 8192 from pg_stat_io where backend_type = 'startup' and object = 'relation')"
