@@ -37,6 +37,8 @@ static const Functions all[] = {
 	{"sse2", FUNCTIONS(_base), &clear_page_space_base},
 #elif defined(USE_NEON)
 	{"neon", FUNCTIONS(_base), &clear_page_space_base},
+#else
+	{"plain", FUNCTIONS(_base), &clear_page_space_base},
 #endif
 #ifdef USE_COMPACTIFY_AVX2_WITH_RUNTIME_CHECK
 	{"avx2", FUNCTIONS(_avx2), &clear_page_space_avx2},

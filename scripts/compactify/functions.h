@@ -12,7 +12,7 @@
 
 typedef struct Functions
 {
-	const char *name;			/* stock, sse2, avx2 or neon */
+	const char *name;			/* stock, sse2, avx2, neon or plain */
 	void		(*heap) (Page page);	/* PageRepairFragmentation */
 	void		(*multi) (Page page, OffsetNumber *itemnos, int nitems);	/* PageIndexMultiDelete */
 	void		(*single) (Page page, OffsetNumber offnum); /* PageIndexTupleDelete */

@@ -9,6 +9,9 @@
 
 #include "storage/compactify.h"
 
+/* Elsewhere, bufpage.c is as it is. */
+#ifdef USE_COMPACTIFY
+
 #define BOUND_TO(name, suffix)	CppConcat(name, suffix)
 #define BOUND(name, suffix)		BOUND_TO(name, suffix)
 
@@ -23,5 +26,7 @@ extern bool compactify_heap(Page page);
 extern bool compactify_index(Page page, const OffsetNumber *itemnos, int nitems);
 extern void compactify_close_gap(ItemId items, int nitems, int removed,
 								 unsigned int offset, unsigned int size);
+
+#endif							/* USE_COMPACTIFY */
 
 #include "storage/page/bufpage.c"

@@ -20,24 +20,31 @@ flags=(-std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
 	-Wno-missing-field-initializers -ffunction-sections -fdata-sections -Wl,--gc-sections
 	-I"$top/pg-patch/redoahead" -I"$top/userspace" -I"$top/tests/unit" -I"$include")
 
-# Run a test of the server plain, under sanitizers, and for 64-bit ARM on an emulated
-# CPU where the tools for that are; the slow ones with a third of the pages.  The
-# script's make_program NAME OPTION... makes a program.
-run_everywhere() {			# PAGES WHAT-NEON-DOES
-	local status=0 missing=
+# Run a test of the server plain, under sanitizers, and on emulated CPUs where the tools
+# for that are: 64-bit ARM, and s390x, which is big-endian; the slow ones with a third of
+# the pages.  The script's make_program NAME OPTION... makes a program.
+run_everywhere() {			# PAGES WHAT-NEON-DOES WHAT-BIG-ENDIAN-MACHINES-DO
+	local status=0
 	make_program plain
 	"$build/plain" plain "$1" || status=1
 	make_program sanitized -O1 "${sanitize[@]}"
 	"$build/sanitized" sanitized $(($1 / 3)) || status=1
-	command -v qemu-aarch64 >/dev/null || missing="qemu-aarch64 is missing; install qemu-user"
-	command -v aarch64-linux-gnu-gcc >/dev/null ||
-		missing="aarch64-linux-gnu-gcc is missing; install gcc-aarch64-linux-gnu and libc6-dev-arm64-cross"
-	if [ -n "$missing" ]; then
-		echo "ok - 64-bit ARM: $2 # skip $missing"
-		echo 1..1
-	else
-		CC=aarch64-linux-gnu-gcc make_program arm64 -static
-		qemu-aarch64 "$build/arm64" "64-bit ARM" $(($1 / 3)) || status=1
-	fi
+	run_emulated aarch64 arm64 "64-bit ARM" "$2" $(($1 / 3)) || status=1
+	run_emulated s390x s390x s390x "$3" $(($1 / 3)) -DWORDS_BIGENDIAN || status=1
 	return "$status"
+}
+
+run_emulated() {			# CPU DEBIAN'S-NAME NAME WHAT PAGES OPTION...
+	local cpu=$1 debian=$2 name=$3 what=$4 pages=$5 missing=
+	shift 5
+	command -v "qemu-$cpu" >/dev/null || missing="qemu-$cpu is missing; install qemu-user"
+	command -v "$cpu-linux-gnu-gcc" >/dev/null ||
+		missing="$cpu-linux-gnu-gcc is missing; install gcc-$cpu-linux-gnu and libc6-dev-$debian-cross"
+	if [ -n "$missing" ]; then
+		echo "ok - $name: $what # skip $missing"
+		echo 1..1
+		return
+	fi
+	CC=$cpu-linux-gnu-gcc make_program "$debian" -static "$@"
+	"qemu-$cpu" "$build/$debian" "$name" "$pages"
 }

@@ -27,6 +27,12 @@
 
 #define MIN_BLOCK	1024		/* bytes, as PostgreSQL has it */
 
+#ifdef WORDS_BIGENDIAN
+static const bool big_endian = true;
+#else
+static const bool big_endian = false;
+#endif
+
 static const char *const shape_names[NUM_SHAPES] = {
 	"fixed", "high key", "variable", "aged", "damaged", "noise"
 };
@@ -375,6 +381,29 @@ test_golden(const char *what)
 	}
 }
 
+/* Lost otherwise: a stream that no page can be had from. */
+static void
+test_big_endian(const char *what, int npages)
+{
+	PageRandom	random = {3};
+	bool		none = true;
+
+	for (int i = 0; i < npages * NUM_SHAPES; i++)
+	{
+		Case		each;
+		char	   *page;
+
+		make_case(&random, i % NUM_SHAPES, MIN_BLOCK << (i / NUM_SHAPES % 6), &each);
+		page = allocate(each.block_size);
+		memset(each.stream, 1, 100);
+		none = none && each.length == -1 &&
+			decode(&transform_variants[0], &each, each.stream, 100, page) == -1;
+		free(page);
+		free_case(&each);
+	}
+	report(none, what, "no page is transformed, and no stream decoded");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -387,10 +416,15 @@ main(int argc, char **argv)
 	}
 	scratch = allocate(sizeof(*scratch));
 	memset(scratch, 0, sizeof(*scratch));
-	test_round_trips(argv[1], npages);
-	test_damaged_streams(argv[1], npages);
-	test_arguments(argv[1]);
-	test_golden(argv[1]);
+	if (big_endian)
+		test_big_endian(argv[1], npages);
+	else
+	{
+		test_round_trips(argv[1], npages);
+		test_damaged_streams(argv[1], npages);
+		test_arguments(argv[1]);
+		test_golden(argv[1]);
+	}
 	printf("1..%d\n", ntests);
 	free(scratch);
 	return nfailed > 0;
