@@ -3,7 +3,7 @@
 # common.sh; it sets functions and one variable and does nothing else.
 
 # The options of configure that all builds have.
-pg_tree__configure_flags=(--enable-depend --with-lz4 --with-zstd --without-icu
+pg_tree__configure_flags=(--enable-depend --with-lz4 --with-zstd --with-liburing --without-icu
 	--enable-tap-tests CFLAGS=-O2)
 
 # The version of a source tree, such as 18.6.

@@ -32,6 +32,7 @@ with_settings() {			# SETTING...
 # Lost otherwise: recovery where buffers are read by another I/O method.
 @test "io_method = sync" { with_settings io_method=sync; }
 @test "io_method = worker" { with_settings io_method=worker io_workers=1; }
+@test "io_method = io_uring" { with_settings io_method=io_uring; }
 
 # Lost otherwise: recovery where all workers are taken, or none is allowed.
 @test "without a free worker slot nothing but the worker is missing" {
@@ -59,6 +60,45 @@ with_segments_of() {		# MEGABYTES
 }
 @test "WAL segments of 16 MB" { with_segments_of 16; }
 @test "WAL segments of 64 MB" { with_segments_of 64; }
+
+# Lost otherwise: recovery, images or data of servers whose blocks are not of 8 kB.  Such a
+# server is compared with itself without the extension.
+with_blocks_of() {			# KILOBYTES
+	[[ " ${REDOAHEAD_BLOCK_SIZES-} " == *" $1 "* ]] ||
+		skip "takes a server of its own, and minutes to build it; set REDOAHEAD_BLOCK_SIZES='16 32'"
+	local PATCHED
+	PATCHED=$("$redoahead_root/scripts/build-postgresql" "blocks$1")
+	make_cluster "$CASE/crashed" wal_compression=lz4:transform
+	start_server "$PATCHED" "$CASE/crashed" "${fast[@]}"
+	[ "$(sql "$CASE/crashed" -c 'show block_size')" = $(($1 * 1024)) ]
+	pgbench "$CASE/crashed" -iq -s 4
+	sql "$CASE/crashed" -c checkpoint
+	pgbench "$CASE/crashed" -n -N -M prepared -c 4 -t 300
+	# What has not been modified since the checkpoint gets images.
+	settings "$CASE/crashed" full_page_writes=on
+	reload "$CASE/crashed"
+	pgbench "$CASE/crashed" -n -N -M prepared -c 4 -t 2000
+	crash_server "$CASE/crashed"
+	as_server_user "$PATCHED/bin/pg_waldump" --stats -p "$CASE/crashed/pg_wal" -s "$(redo_of "$CASE/crashed")" \
+		>"$CASE/waldump" 2>/dev/null || true
+	awk '$1 == "Total" { print $0; images = $6 } END { exit images < 100000 }' "$CASE/waldump" >&2
+	copy_cluster "$CASE/crashed" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+	recover_with "$PATCHED" "$CASE/crashed"
+	evict "$DATA"
+	start_daemon "$DATA"
+	recover_with "$PATCHED" "$DATA"
+	stop_daemon "$DATA"
+	log_is "$DATA" "$connected"
+	daemon_has_read "$DATA" 200
+	good_checksums "$DATA"
+	same_data "$CASE/crashed" "$DATA"
+}
+redo_of() {					# DATA
+	as_server_user "$PATCHED/bin/pg_controldata" -D "$1" | sed -n "s/^Latest checkpoint's REDO location: *//p"
+}
+@test "blocks of 16 kB" { with_blocks_of 16; }
+@test "blocks of 32 kB" { with_blocks_of 32; }
 
 # The segment that is being replayed, as a number; nothing if recovery has ended.
 replayed_segment() {		# DATA

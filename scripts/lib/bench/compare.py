@@ -23,8 +23,8 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-BLOCK = 8192                    # bytes in a block (BLCKSZ)
-CHUNK = 128 * BLOCK             # bytes read at once
+BLOCK = 8192                    # bytes in a block (BLCKSZ) where no page says it
+CHUNK = 1 << 20                 # bytes read at once, a multiple of all block sizes
 PAGE_HEADER = 24                # SizeOfPageHeaderData, bytes
 LP_NORMAL = 1                   # flags of a line pointer to a row
 MAXALIGN = 8                    # bytes
@@ -47,6 +47,7 @@ class Result:
     """What a comparison found."""
     ignore_lsn: bool = False    # leave LSNs and checksums of pages out
     ignore_padding: bool = False        # leave out what aligns rows
+    block_size: int = BLOCK     # bytes in a block
     files: int = 0              # files compared
     blocks: int = 0             # blocks compared, both sides having them
     holes: int = 0              # of those, blocks that differ in the hole only
@@ -107,13 +108,26 @@ def cluster_files(directory):
     return files
 
 
+def block_size_of(directory, files):
+    """Bytes in a block of a cluster, as its pages have it (pd_pagesize_version)."""
+    for name, fork in files.items():
+        if fork == 'main':
+            with open(os.path.join(directory, name), 'rb') as file:
+                header = file.read(PAGE_HEADER)
+            if len(header) == PAGE_HEADER and any(header):
+                size = struct.unpack_from('<H', header, 18)[0] & 0xFF00
+                if size in (1 << shift for shift in range(10, 16)):
+                    return size
+    return BLOCK
+
+
 def page_hole(page):
     """Start and end of the page's hole; equal if there is none to ignore."""
     lower, upper, special = struct.unpack_from('<HHH', page, 12)
-    if not PAGE_HEADER <= lower <= upper <= special <= BLOCK:
+    if not PAGE_HEADER <= lower <= upper <= special <= len(page):
         return 0, 0
     # A BRIN range map keeps its data where other pages have their hole.
-    if special == BLOCK - 8 and page[-2:] == struct.pack('<H', BRIN_REVMAP):
+    if special == len(page) - 8 and page[-2:] == struct.pack('<H', BRIN_REVMAP):
         return 0, 0
     return lower, upper
 
@@ -122,12 +136,12 @@ def without_padding(page):
     """A page of a table with zeros between its rows, where they are aligned."""
     lower, upper, special = struct.unpack_from('<HHH', page, 12)
     # Pages of indexes have something at their end, and nothing that aligns.
-    if special != BLOCK or not PAGE_HEADER <= lower <= upper or (lower - PAGE_HEADER) % 4:
+    if special != len(page) or not PAGE_HEADER <= lower <= upper or (lower - PAGE_HEADER) % 4:
         return page
     page = bytearray(page)
     for item, in struct.iter_unpack('<I', page[PAGE_HEADER:lower]):
         end = (item & 0x7FFF) + (item >> 17)
-        if item >> 15 & 3 == LP_NORMAL and end < BLOCK:
+        if item >> 15 & 3 == LP_NORMAL and end < len(page):
             page[end:-(-end // MAXALIGN) * MAXALIGN] = bytes(-end % MAXALIGN)
     return bytes(page)
 
@@ -144,20 +158,21 @@ def equal_outside_hole(a, b, after_lsn):
 
 def compare_chunks(a, b, fork, first_block, result):
     """Yield the numbers of differing blocks of two chunks of equal length."""
-    for offset in range(0, len(a), BLOCK):
-        page_a, page_b = a[offset:offset + BLOCK], b[offset:offset + BLOCK]
-        if result.ignore_padding and fork == 'main' and len(page_a) == BLOCK:
+    block = result.block_size
+    for offset in range(0, len(a), block):
+        page_a, page_b = a[offset:offset + block], b[offset:offset + block]
+        if result.ignore_padding and fork == 'main' and len(page_a) == block:
             page_a, page_b = without_padding(page_a), without_padding(page_b)
         if page_a == page_b:
             continue
         # pd_lsn and pd_checksum are the first ten bytes
         if result.ignore_lsn and fork and page_a[10:] == page_b[10:]:
             continue
-        if (fork == 'main' and len(page_a) == BLOCK and
+        if (fork == 'main' and len(page_a) == block and
                 equal_outside_hole(page_a, page_b, result.ignore_lsn)):
             result.holes += 1
         else:
-            yield first_block + offset // BLOCK
+            yield first_block + offset // block
 
 
 def compare_file(path_a, path_b, fork, result):
@@ -171,8 +186,8 @@ def compare_file(path_a, path_b, fork, result):
             length = min(CHUNK, common - offset)
             a, b = file_a.read(length), file_b.read(length)
             if a != b:
-                blocks += compare_chunks(a, b, fork, offset // BLOCK, result)
-    result.blocks += (common + BLOCK - 1) // BLOCK
+                blocks += compare_chunks(a, b, fork, offset // result.block_size, result)
+    result.blocks += -(-common // result.block_size)
     found = []
     if size_a != size_b:
         found.append(f'{size_a} bytes against {size_b}')
@@ -192,8 +207,9 @@ def compare_clusters(a, b, ignore_lsn=False, ignore_padding=False):
     """
     for directory in (a, b):
         check_cluster(directory)
-    result = Result(ignore_lsn=ignore_lsn, ignore_padding=ignore_padding)
     files_a, files_b = cluster_files(a), cluster_files(b)
+    result = Result(ignore_lsn=ignore_lsn, ignore_padding=ignore_padding,
+                    block_size=block_size_of(a, files_a))
     for name in sorted(files_a.keys() | files_b.keys()):
         fork = files_a.get(name, files_b.get(name))
         if name not in files_a or name not in files_b:
