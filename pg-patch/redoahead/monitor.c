@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "access/xlogprefetcher.h"
+#include "access/xlogrecovery.h"
 #include "storage/bufmgr.h"
 
 #include "monitor.h"
@@ -85,6 +86,9 @@ monitor__check(Prefetcher *p)
 	if (now < p->next_check && !connection__is_urgent(&p->connection))
 		return;
 	p->next_check = now + CHECK_INTERVAL_MS;
+	if (p->connection.emitter.ring != NULL)
+		__atomic_store_n(&p->connection.emitter.ring->hot_standby,
+						 HotStandbyActive(), __ATOMIC_RELAXED);
 
 	/* What the daemon has counted is lost with the ring. */
 	stats__publish(p);

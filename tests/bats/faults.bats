@@ -169,7 +169,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 
 @test "a daemon of another protocol version is not used, and both versions are named" {
 	recover_with_fake wrong-version \
-		"${no_daemon}daemon has protocol version 4, server has 3; install the same release of both$meanwhile"
+		"${no_daemon}daemon has protocol version 5, server has 4; install the same release of both$meanwhile"
 }
 
 @test "a daemon that refuses is not used, and its reason is logged and bounded" {

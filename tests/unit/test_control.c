@@ -181,6 +181,58 @@ TEST(the_next_recovery_begins_where_the_last_one_ended)
 	assert_int_equal(control.changes, 0);
 }
 
+/* Lost otherwise: queries, to reads that redo does not need yet. */
+TEST(beside_queries_the_limits_begin_low)
+{
+	begin(4096);
+	control__pace(&control, now_us, false, 0);
+	assert_int_equal(control.readahead_limit, READAHEAD);
+	control__pace(&control, now_us, true, 0);
+	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+	assert_int_equal(control.readahead_limit, CONTROL_PACED_READAHEAD);
+	assert_int_equal(control.changes, 1);
+	assert_int_equal(control.log[0].reason, CONTROL_QUERIES);
+	assert_string_equal(control__reason_name(control.log[0].reason), "queries");
+	control__pace(&control, now_us, true, 5000);
+	assert_int_equal(control.readahead_limit, CONTROL_PACED_READAHEAD + 5000);
+	control__pace(&control, now_us, true, UINT64_MAX / 2);
+	assert_int_equal(control.readahead_limit, READAHEAD);
+	/* Memory bounds it, too. */
+	control__fit(&control, now_us, 3000);
+	control__pace(&control, now_us, true, 5000);
+	assert_int_equal(control.readahead_limit, 3000);
+	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+}
+
+TEST(beside_queries_the_depth_stays)
+{
+	begin(1024);
+	control__pace(&control, now_us, true, 0);
+	work(array, 60, true, 0);
+	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+	assert_int_equal(control.changes + control.failed_probes, 1);
+	begin(4);
+	control__pace(&control, now_us, true, 0);
+	assert_int_equal(control.io_depth, 4);
+	assert_int_equal(control.changes, 0);
+}
+
+/* Lost otherwise: what was learned before, and crash recovery, in which nobody reads. */
+TEST(what_was_learned_without_queries_counts_without_them)
+{
+	begin(1024);
+	work(array, 60, true, 0);
+	control__pace(&control, now_us, true, 0);
+	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+	control__pace(&control, now_us, false, 0);
+	assert_int_equal(control.io_depth, 1024);
+	assert_int_equal(control.readahead_limit, READAHEAD);
+	control__pace(&control, now_us, true, 0);
+	control__begin(&control, now_us);
+	assert_int_equal(control.io_depth, 1024);
+	assert_int_equal(control.readahead_limit, READAHEAD);
+}
+
 /* Lost otherwise: what is read ahead would be evicted before redo uses it. */
 TEST(the_readahead_limit_follows_memory)
 {

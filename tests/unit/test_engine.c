@@ -82,6 +82,24 @@ TEST(no_more_is_ahead_than_the_readahead_limit)
 	finish_and_account(768);
 }
 
+/* Lost otherwise: queries, to a burst of reads as large as the read-ahead limit. */
+TEST(beside_queries_reading_ahead_follows_redo)
+{
+	start(4096, 4096);
+	for (uint32_t i = 0; i < 4096; i++)
+		offer(i * 10, 1000 + i);
+	engine__share(engine, true);
+	for (unsigned rounds = 0; rounds < 300; rounds++)
+		run(1);
+	assert_int_equal(fake.most, CONTROL_PACED_DEPTH);
+	assert_int_equal(engine__state(engine).ahead, CONTROL_PACED_READAHEAD);
+	/* Twice what redo has reached. */
+	for (unsigned rounds = 0; rounds < 300; rounds++)
+		run(1500);
+	assert_int_equal(fake.count, CONTROL_PACED_READAHEAD + 1000);
+	finish_and_account(4096);
+}
+
 /* Lost otherwise: a device would be flooded, and others wait for it. */
 TEST(no_more_is_in_flight_than_the_depth)
 {

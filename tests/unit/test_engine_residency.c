@@ -149,6 +149,16 @@ TEST(when_memory_is_full_used_blocks_are_released)
 }
 
 /* Lost otherwise: blocks that sessions of a hot standby will read. */
+TEST(what_queries_may_use_is_not_released)
+{
+	read_under_memory_pressure();
+	engine__share(engine, true);
+	read_memory(0, 1);
+	run_often(1000 + 104, 100);
+	assert_int_equal(fake.releases, 0);
+	finish_and_account(200);
+}
+
 TEST(while_memory_is_unused_nothing_is_released)
 {
 	read_under_memory_pressure();

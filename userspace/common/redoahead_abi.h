@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* Version of everything in this file; both sides must have the same. */
-#define REDOAHEAD_ABI_VERSION	3
+#define REDOAHEAD_ABI_VERSION	4
 
 /* First bytes of each message and of the ring: "REDOAHD\1", little endian. */
 #define REDOAHEAD_MAGIC			UINT64_C(0x0144484145444552)
@@ -100,7 +100,8 @@ struct redoahead_ring
 	uint64_t	replay_lsn;		/* start of the record being replayed */
 	uint64_t	decode_lsn;		/* start of the last record decoded */
 	uint64_t	dropped;		/* references not emitted: the ring was full */
-	uint8_t		pad2[40];
+	uint32_t	hot_standby;	/* 1: queries may run beside redo */
+	uint8_t		pad2[36];
 
 	/* Written by the daemon: one line for the index, one for the rest. */
 	uint64_t	tail;			/* references taken; <= head */

@@ -12,6 +12,10 @@
  * The depth never decreases otherwise: on devices with a limit of requests per second
  * a depth that is too large costs at most 4 % of their speed.
  *
+ * While queries may run beside redo, their reads wait for ours.  Then the I/O depth is
+ * low and fixed, and the read-ahead limit begins low and grows as redo proceeds, so
+ * that blocks are read at most twice as fast as redo uses them.
+ *
  * Knows no engine, no clock and no files.
  */
 #include <string.h>
@@ -43,8 +47,8 @@
 #define LIMITED_MAX_PART	4
 #define LIMITED_MIN			32
 
-static unsigned
-min(unsigned a, unsigned b)
+static uint64_t
+min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -54,6 +58,7 @@ const char *
 control__reason_name(enum control_reason reason)
 {
 	static const char *const names[] = {
+		[CONTROL_QUERIES] = "queries",
 		[CONTROL_FASTER] = "faster",
 		[CONTROL_LESS_MEMORY] = "less memory",
 		[CONTROL_MORE_MEMORY] = "more memory",
@@ -69,7 +74,8 @@ control__init(struct control *control, unsigned max_depth, unsigned max_readahea
 	*control = (struct control)
 	{
 		.io_depth = min(CONTROL_START_DEPTH, max_depth),.max_depth = max_depth,
-			.readahead_limit = max_readahead,.max_readahead = max_readahead,
+			.readahead_limit = max_readahead,.memory_limit = max_readahead,
+			.max_readahead = max_readahead,
 			.adaptive = adaptive
 	};
 	control->settled = control->io_depth;
@@ -80,8 +86,20 @@ static void
 restart(struct control *control, uint64_t skip)
 {
 	control->io_depth = control->settled;
+	if (control->paced)
+		control->io_depth = min(control->settled, CONTROL_PACED_DEPTH);
 	control->sample_blocks = control->sample_us = control->sample_waits_us = 0;
 	control->skip = skip;
+}
+
+/* Read ahead as far as memory and the pace allow. */
+static void
+limit_readahead(struct control *control)
+{
+	control->readahead_limit = control->memory_limit;
+	if (control->paced)
+		control->readahead_limit = min(control->memory_limit,
+									   CONTROL_PACED_READAHEAD + control->reached);
 }
 
 /* A recovery begins: limits stay as the last one left them, all else starts anew. */
@@ -92,6 +110,8 @@ control__begin(struct control *control, uint64_t now_us)
 	control->last_us = now_us;
 	control->last_blocks = 0;
 	control->was_limited = false;
+	control->paced = false;
+	limit_readahead(control);
 	control->pause = 0;
 	control->next_pause = FIRST_PAUSE;
 	restart(control, 0);
@@ -115,7 +135,7 @@ record(struct control *control, uint64_t at_us, enum control_reason reason, unsi
 static unsigned
 limited_depth(const struct control *control, unsigned part)
 {
-	unsigned	depth = control->readahead_limit / part;
+	unsigned	depth = control->memory_limit / part;
 
 	if (!control__memory_limited(control))
 		return control->max_depth;
@@ -130,7 +150,7 @@ void
 control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 {
 	unsigned	least = min(CONTROL_MIN_READAHEAD, control->max_readahead);
-	unsigned	before = control->readahead_limit;
+	unsigned	before = control->memory_limit;
 	unsigned	limit = control->max_readahead;
 	bool		was_limited = control__memory_limited(control);
 	unsigned	settled = control->settled;
@@ -144,7 +164,8 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 		(uint64_t) limit * 100 < (uint64_t) before * (100 + MEMORY_PERCENT) &&
 		(uint64_t) limit * 100 > (uint64_t) before * (100 - MEMORY_PERCENT))
 		return;
-	control->readahead_limit = limit;
+	control->memory_limit = limit;
+	limit_readahead(control);
 	record(control, now_us, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
 
 	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
@@ -153,6 +174,26 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	control->settled = bound;
 	record(control, now_us, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
 	restart(control, settled);
+}
+
+/*
+ * To be called often: redo has reached so many blocks in this recovery; queries, if
+ * they may run beside it.
+ */
+void
+control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t reached)
+{
+	unsigned	depth = control->io_depth;
+
+	control->reached = reached;
+	if (queries != control->paced)
+	{
+		control->paced = queries;
+		restart(control, 0);
+		if (control->io_depth != depth)
+			record(control, now_us, CONTROL_QUERIES, depth, control->io_depth)->io_depth = true;
+	}
+	limit_readahead(control);
 }
 
 /* A probe has been measured: keep its depth if it pays.  Returns whether it did. */
@@ -211,7 +252,7 @@ control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 
 	control->last_us = now_us;
 	control->last_blocks = blocks;
-	if (!control->adaptive)
+	if (!control->adaptive || control->paced)
 		return;
 
 	if (control->skip > 0)

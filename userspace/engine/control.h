@@ -14,12 +14,22 @@
 /* I/O depth at first, blocks: enough for an SSD, and a good start for an array. */
 #define CONTROL_START_DEPTH	256
 
+/*
+ * I/O depth while queries may run beside redo, blocks.  With 32, their reads wait for
+ * an array of disks; with 16, replay of an SSD is hardly faster than stock's.
+ */
+#define CONTROL_PACED_DEPTH	24
+
+/* Blocks that are read ahead then before redo has reached any. */
+#define CONTROL_PACED_READAHEAD	1024
+
 /* Least read-ahead limit that memory pressure leads to, blocks. */
 #define CONTROL_MIN_READAHEAD	64
 
 /* Why a limit was changed. */
 enum control_reason
 {
+	CONTROL_QUERIES,			/* queries may run beside redo, or no longer */
 	CONTROL_FASTER,				/* more in flight brings more per second */
 	CONTROL_LESS_MEMORY,		/* what is read ahead might be evicted unused */
 	CONTROL_MORE_MEMORY			/* there is room for more again */
@@ -42,9 +52,12 @@ struct control
 	unsigned	io_depth;		/* most blocks in flight now */
 	unsigned	settled;		/* the same outside a probe */
 	unsigned	max_depth;		/* upper bound of it */
-	unsigned	readahead_limit;	/* most blocks read ahead of redo */
-	unsigned	max_readahead;	/* upper bound of it */
+	unsigned	readahead_limit;	/* most blocks read ahead of redo now */
+	unsigned	memory_limit;	/* most of them that memory allows */
+	unsigned	max_readahead;	/* upper bound of both */
 	bool		adaptive;		/* may the I/O depth change? */
+	bool		paced;			/* may queries run beside redo? */
+	uint64_t	reached;		/* blocks that redo has reached */
 
 	uint64_t	pause;			/* samples until the next probe */
 	uint64_t	next_pause;		/* pause after the next probe that fails */
@@ -70,12 +83,13 @@ struct control
 static inline bool
 control__memory_limited(const struct control *control)
 {
-	return control->readahead_limit < control->max_readahead;
+	return control->memory_limit < control->max_readahead;
 }
 
 void		control__init(struct control *control, unsigned max_depth, unsigned max_readahead,
 						  bool adaptive);
 void		control__begin(struct control *control, uint64_t now_us);
+void		control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t reached);
 void		control__note(struct control *control, uint64_t now_us, uint64_t blocks,
 						  bool limited, bool redo_waits);
 void		control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks);

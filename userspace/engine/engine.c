@@ -88,6 +88,7 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout, bool r
 	walahead__begin(&engine->wal, layout);
 	engine->revalidate = engine->revalidate_end = 0;
 	engine->no_residency = !residency_works;
+	engine->queries = false;
 	control__begin(&engine->control, engine->reader.now_us);
 }
 
@@ -108,6 +109,7 @@ retire(struct engine *engine, uint64_t replay_lsn, uint64_t *counter, const char
  * Under memory pressure, remove blocks that redo has reached and that were read for
  * it from the page cache.  They are in shared buffers, and redo's changes are written
  * from there; the page cache would keep them for long, because they were read twice.
+ * Not where queries or a base backup may run beside redo: they may use them since.
  */
 static void
 release_used(struct engine *engine)
@@ -115,7 +117,7 @@ release_used(struct engine *engine)
 	struct block_run run;
 
 	while (block_queue__used(&engine->queue, RELEASE_DELAY, &run))
-		if (engine->memory_full && control__memory_limited(&engine->control))
+		if (engine->memory_full && !engine->queries && control__memory_limited(&engine->control))
 			reader__release(&engine->reader, &run);
 }
 
@@ -145,6 +147,13 @@ steer(struct engine *engine)
 				  reader->counters.blocks_reread, engine->limited, stalled);
 }
 
+/* May queries run beside redo?  Their reads wait for the engine's. */
+void
+engine__share(struct engine *engine, bool queries)
+{
+	engine->queries = queries;
+}
+
 /*
  * One round: submit what may be submitted, and fetch completions.  If there are none,
  * wait for them, up to busy_wait_us while queued blocks wait for them, up to
@@ -166,6 +175,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	release_used(engine);
+	control__pace(&engine->control, engine->reader.now_us, engine->queries, engine->queue.tail);
 	submit__all(engine, decode_lsn);
 	steer(engine);
 

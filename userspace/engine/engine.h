@@ -28,7 +28,7 @@ struct engine_options
 	const struct backend_ops *backend;	/* how to read */
 	int			dirfd;			/* the data directory; the caller closes it */
 	unsigned	io_depth;		/* most blocks in flight */
-	unsigned	readahead_limit;			/* most blocks read ahead of redo */
+	unsigned	readahead_limit;	/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 	FILE	   *block_log;		/* receives a line for each block, or NULL */
 };
@@ -48,6 +48,7 @@ int			engine__create(struct engine **engine, const struct engine_options *option
 void		engine__destroy(struct engine *engine);
 void		engine__begin(struct engine *engine, const struct relpath_layout *layout,
 						  bool residency_works);
+void		engine__share(struct engine *engine, bool queries);
 int			engine__end(struct engine *engine);
 unsigned	engine__room(const struct engine *engine);
 void		engine__offer(struct engine *engine, const struct redoahead_ref *refs,

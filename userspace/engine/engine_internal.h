@@ -27,6 +27,7 @@ struct engine
 	uint64_t	checked_us;		/* moved_us when revalidation began last, us */
 	uint64_t	revalidate;		/* position in the queue to revalidate next */
 	uint64_t	revalidate_end;	/* position to stop at */
+	bool		queries;		/* they may run beside redo */
 	bool		no_residency;	/* the kernel does not report residency */
 };
 

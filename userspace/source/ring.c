@@ -176,6 +176,13 @@ ring__dropped(const struct ring *ring)
 	return __atomic_load_n(&ring->shared->dropped, __ATOMIC_RELAXED);
 }
 
+/* May queries run beside redo? */
+bool
+ring__hot_standby(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->shared->hot_standby, __ATOMIC_RELAXED) != 0;
+}
+
 /* Change the heartbeat. */
 void
 ring__beat(struct ring *ring)
