@@ -257,7 +257,7 @@ prefetched_by() {			# SERVER DATA
 	begin_recovery
 	until [ "$(grep -c 'redoahead: lost connection' "$DATA.log")" -ge 3 ]; do
 		feed "$DATA"
-		sleep 0.1
+		sleep 0.3
 	done
 	finish_recovery
 	stop_fake

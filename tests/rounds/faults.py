@@ -9,6 +9,7 @@ Of the clocks of one process, Linux lets only those be set that do not tell the 
 of day, and only before it starts: a daemon comes back with other clocks.  A stopped
 daemon that goes on sees all of its clocks jump.
 """
+import contextlib
 import errno
 import mmap
 import os
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from bench import host, postgres
 
 from . import workload
-from .stage import SOCKET, ring_mapping
+from .stage import SOCKET, ring_mapping, wait_until
 
 MB = 1 << 20
 LEAST_WITH_SERVER = 160         # MB of memory for the daemon and the server
@@ -197,6 +198,15 @@ def other_clocks(stage, offset):
 
 # ---------- the server ----------
 
+def state_of(pid):
+    """The letter of a process's state; nothing if it has gone."""
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            return file.read().rpartition(')')[2].split()[0]
+    except OSError:
+        return ''
+
+
 @fault(lambda dice: dice.choice(('postmaster', 'startup')), weight=5)
 def kill_server(stage, which):
     startup = stage.server.startup_pid()
@@ -204,7 +214,12 @@ def kill_server(stage, which):
         return 'there was no startup process'
     pid = stage.server.pid if which == 'postmaster' else startup
     stage.may_end = True
-    os.kill(pid, signal.SIGKILL)
+    # A signal that kills ends a write between two pages of memory, and this WAL has no image to
+    # repair a block with: stock would not recover either.  One that stops lets the write end.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until('the stop of the process', lambda: state_of(pid) in 'TZX')
+        os.kill(pid, signal.SIGKILL)
     return which
 
 
