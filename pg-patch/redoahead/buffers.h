@@ -13,8 +13,8 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 
+#include "common/recent_blocks.h"
 #include "common/redoahead_abi.h"
-#include "recent_blocks.h"
 
 /* The key of a block that a record references. */
 static inline BlockKey

@@ -11,10 +11,10 @@
 #include "postgres.h"
 
 #include "connection.h"
-#include "implied_slru.h"
+#include "common/implied.h"
+#include "common/recent_blocks.h"
 #include "lookahead.h"
 #include "prefault.h"
-#include "recent_blocks.h"
 
 /* Counters; the names are those of pg_stat_redoahead's columns. */
 typedef struct PrefetchCounters
@@ -47,7 +47,7 @@ typedef struct Prefetcher
 	Connection	connection;
 	Lookahead	lookahead;
 	RecentBlocks recent;		/* empty until allocated */
-	ImpliedSlru slru;			/* SLRU pages that the WAL has created */
+	struct implied_slru slru;		/* SLRU pages that the WAL has created */
 	Prefault	prefault;		/* buffers that are mapped */
 	PrefetchCounters counters;
 	RingCounters last;			/* for stats.c */

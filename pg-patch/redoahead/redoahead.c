@@ -40,9 +40,9 @@
 
 #include "buffers.h"
 #include "cpu_prefetch.h"
-#include "implied.h"
 #include "monitor.h"
 #include "prefault.h"
+#include "record_view.h"
 #include "settings.h"
 #include "stats.h"
 #include "submit.h"
@@ -148,7 +148,7 @@ prefetch_record_decoded(const DecodedXLogRecord *record)
 	p->lookahead.decode_lsn = record->lsn;
 	if (p->connection.emitter.ring != NULL)
 		__atomic_store_n(&p->connection.emitter.ring->decode_lsn, record->lsn, __ATOMIC_RELAXED);
-	n = implied__of_record(&p->slru, record, refs);
+	n = record_view__implied_by_record(&p->slru, record, refs);
 	if (unlikely(n > 0) && connection__is_ready(&p->connection))
 		submit__implied(p, refs, n);
 }
@@ -178,7 +178,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	if (!filtered && connection__is_ready(&p->connection))
 	{
 		struct redoahead_ref refs[IMPLIED_MAX_PER_BLOCK];
-		int			n = implied__of_block(record, block_id, refs);
+		int			n = record_view__implied_by_block(record, block_id, refs);
 
 		submit__implied(p, refs, n);
 	}
@@ -325,7 +325,7 @@ prefetch_reset(void)
 {
 	Prefetcher *p = &prefetcher;
 
-	implied_slru__forget(&p->slru);
+	memset(&p->slru, 0, sizeof(p->slru));
 	prefetcher__forget(p);
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;

@@ -1,6 +1,6 @@
 /*
  * implied_record.h
- *		Decoded WAL records made by hand, for the tests of implied*.c.
+ *		Decoded WAL records made by hand, for the tests of common/implied*.c.
  *
  * There is one record at a time; begin() starts it anew.
  */
@@ -12,7 +12,7 @@
 #include "access/heapam_xlog.h"
 #include "access/rmgr.h"
 
-#include "implied.h"
+#include "record_view.h"
 #include "implied_truth.h"
 #include "unit.h"
 
@@ -33,7 +33,7 @@ static char data[MAX_DATA] pg_attribute_aligned(8);
 static struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 
 /* What was learned from the records before. */
-static ImpliedSlru known;
+static struct implied_slru known;
 
 /*
  * Start a record without blocks and main data.

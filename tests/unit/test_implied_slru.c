@@ -1,6 +1,6 @@
 /*
  * test_implied_slru.c
- *		Does implied_slru.c know where PostgreSQL keeps its SLRU pages, which
+ *		Does common/implied_slru.c know where PostgreSQL keeps its SLRU pages, which
  *		records make redo read them, and which the WAL creates?
  *
  * As in test_implied.c, the addresses are compared with PostgreSQL's own code,
@@ -24,16 +24,16 @@ TEST(test_commit_and_abort)
 		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
 		record->header.xl_xid = xid;
 		add_value(TimestampTz, 0);
-		assert_int_equal(implied__of_record(&known, record, refs), 1);
+		assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 		check_page(0, REDOAHEAD_SLRU_XACT, truth__xact(xid));
 
 		track_commit_timestamp = true;
-		assert_int_equal(implied__of_record(&known, record, refs), 2);
+		assert_int_equal(record_view__implied_by_record(&known, record, refs), 2);
 		check_page(0, REDOAHEAD_SLRU_XACT, truth__xact(xid));
 		check_page(1, REDOAHEAD_SLRU_COMMIT_TS, truth__commit_ts(xid));
 
 		record->header.xl_info = XLOG_XACT_ABORT;
-		assert_int_equal(implied__of_record(&known, record, refs), 1);
+		assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 		check_page(0, REDOAHEAD_SLRU_XACT, truth__xact(xid));
 		track_commit_timestamp = false;
 	}
@@ -42,7 +42,7 @@ TEST(test_commit_and_abort)
 	begin(RM_XACT_ID, XLOG_XACT_PREPARE);
 	record->header.xl_xid = 1000;
 	add_value(TimestampTz, 0);
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 }
 
 TEST(test_subtransactions)
@@ -56,24 +56,24 @@ TEST(test_subtransactions)
 	add_value(int, 70000);
 	for (int i = 0; i < 70000; i++)
 		add_value(TransactionId, 32768 + i);
-	assert_int_equal(implied__of_record(&known, record, refs), 4);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 4);
 	for (int i = 0; i < 4; i++)
 		check_page(i, REDOAHEAD_SLRU_XACT, i);
 
 	/* So many pages that they don't fit. */
 	track_commit_timestamp = true;
-	assert_int_equal(implied__of_record(&known, record, refs), 4 + IMPLIED_MAX_PER_SLRU);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 4 + IMPLIED_MAX_PER_SLRU);
 	check_page(4, REDOAHEAD_SLRU_COMMIT_TS, truth__commit_ts(32767));
 	check_page(5, REDOAHEAD_SLRU_COMMIT_TS, truth__commit_ts(32767) + 1);
 	track_commit_timestamp = false;
 
 	/* An array that goes beyond the record's end. */
 	record->main_data_len -= 1;
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 	*(int *) (data + 20) = -1;
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 	*(int *) (data + 20) = PG_INT32_MAX;
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 }
 
 TEST(test_prepared)
@@ -95,18 +95,18 @@ TEST(test_prepared)
 	add_value(SharedInvalidationMessage, ((SharedInvalidationMessage) {0}));
 	add_value(SharedInvalidationMessage, ((SharedInvalidationMessage) {0}));
 	add_value(TransactionId, 65535);
-	assert_int_equal(implied__of_record(&known, record, refs), 2);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 2);
 	check_page(0, REDOAHEAD_SLRU_XACT, 1);
 	check_page(1, REDOAHEAD_SLRU_XACT, 3);
 
 	record->main_data_len--;
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 
 	begin(RM_XACT_ID, XLOG_XACT_ABORT_PREPARED | XLOG_XACT_HAS_INFO);
 	add_value(TimestampTz, 0);
 	add_value(uint32, XACT_XINFO_HAS_TWOPHASE);
 	add_value(TransactionId, 65535);
-	assert_int_equal(implied__of_record(&known, record, refs), 1);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 	check_page(0, REDOAHEAD_SLRU_XACT, 1);
 }
 
@@ -127,7 +127,7 @@ check_multixact(MultiXactId multi, MultiXactOffset offset, int nmembers)
 	add_value(int32, nmembers);
 	for (int i = 0; i < nmembers; i++)
 		add_value(MultiXactMember, ((MultiXactMember) {3, MultiXactStatusUpdate}));
-	got = implied__of_record(&known, record, refs);
+	got = record_view__implied_by_record(&known, record, refs);
 
 	page = truth__multixact_offset(multi);
 	check_page(n++, REDOAHEAD_SLRU_MULTIXACT_OFFSET, page);
@@ -163,11 +163,11 @@ TEST(test_multixact)
 	/* Members that aren't there. */
 	check_multixact(5, 100, 100);
 	record->main_data_len--;
-	assert_int_equal(implied__of_record(&known, record, refs), 1);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 	((xl_multixact_create *) data)->nmembers = -1;
-	assert_int_equal(implied__of_record(&known, record, refs), 1);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 	record->main_data_len = SizeOfMultiXactCreate - 1;
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 }
 
 /* Pages that the WAL has created needn't be read. */
@@ -194,7 +194,7 @@ TEST(test_created_pages)
 	{
 		begin(created[i].rmid, created[i].info);
 		add_value(int64, created[i].page);
-		assert_int_equal(implied__of_record(&known, record, refs), 0);
+		assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 	}
 
 	/* Before, within and after. */
@@ -203,13 +203,14 @@ TEST(test_created_pages)
 		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
 		record->header.xl_xid = page * 32768 + 17;
 		add_value(TimestampTz, 0);
-		assert_int_equal(implied__of_record(&known, record, refs), page == 7 || page == 8 ? 0 : 1);
+		assert_int_equal(record_view__implied_by_record(&known, record, refs),
+						 page == 7 || page == 8 ? 0 : 1);
 	}
 	begin(RM_XACT_ID, XLOG_XACT_COMMIT);
 	record->header.xl_xid = 640 * 819;
 	add_value(TimestampTz, 0);
 	track_commit_timestamp = true;
-	assert_int_equal(implied__of_record(&known, record, refs), 1);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 	check_page(0, REDOAHEAD_SLRU_XACT, 640 * 819 / 32768);
 	track_commit_timestamp = false;
 
@@ -218,18 +219,18 @@ TEST(test_created_pages)
 	add_value(MultiXactOffset, 12 * 1636);
 	add_value(int32, 1);
 	add_value(MultiXactMember, ((MultiXactMember) {3, MultiXactStatusUpdate}));
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 
 	/* IDs wrap around. */
 	begin(RM_CLOG_ID, CLOG_ZEROPAGE);
 	add_value(int64, 0);
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 	begin(RM_XACT_ID, XLOG_XACT_ABORT);
 	record->header.xl_xid = 7 * 32768;
 	add_value(TimestampTz, 0);
-	assert_int_equal(implied__of_record(&known, record, refs), 1);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 	record->header.xl_xid = 32767;
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 }
 
 TEST(test_learns_setting)
@@ -240,13 +241,13 @@ TEST(test_learns_setting)
 	{
 		begin(RM_XLOG_ID, XLOG_PARAMETER_CHANGE);
 		add_value(xl_parameter_change, change);
-		assert_int_equal(implied__of_record(&known, record, refs), 0);
+		assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 
 		track_commit_timestamp = !change.track_commit_timestamp;
 		begin(RM_XACT_ID, XLOG_XACT_COMMIT);
 		record->header.xl_xid = 50 * 32768;
 		add_value(TimestampTz, 0);
-		assert_int_equal(implied__of_record(&known, record, refs),
+		assert_int_equal(record_view__implied_by_record(&known, record, refs),
 						 change.track_commit_timestamp ? 2 : 1);
 		change.track_commit_timestamp = false;
 	}
@@ -257,17 +258,17 @@ TEST(test_forgets)
 {
 	begin(RM_CLOG_ID, CLOG_ZEROPAGE);
 	add_value(int64, 3);
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 	begin(RM_XLOG_ID, XLOG_PARAMETER_CHANGE);
 	add_value(xl_parameter_change, ((xl_parameter_change) {.track_commit_timestamp = true}));
-	assert_int_equal(implied__of_record(&known, record, refs), 0);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 
-	implied_slru__forget(&known);
+	memset(&known, 0, sizeof(known));
 	track_commit_timestamp = false;
 	begin(RM_XACT_ID, XLOG_XACT_COMMIT);
 	record->header.xl_xid = 3 * 32768;
 	add_value(TimestampTz, 0);
-	assert_int_equal(implied__of_record(&known, record, refs), 1);
+	assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
 	check_page(0, REDOAHEAD_SLRU_XACT, 3);
 }
 

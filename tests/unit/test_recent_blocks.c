@@ -8,7 +8,7 @@
  */
 #include "unit.h"
 
-#include "recent_blocks.c"
+#include "common/recent_blocks.h"
 
 /* A different number each time. */
 static uint64_t

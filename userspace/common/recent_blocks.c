@@ -3,7 +3,7 @@
  *		The recent-block cache: allocating and freeing it.  What runs per block
  *		is inline in recent_blocks.h.
  */
-#include "recent_blocks.h"
+#include "common/recent_blocks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
