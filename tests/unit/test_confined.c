@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/confined.h"
-#include "trace/symbol.h"
+#include "cluster/symbol.h"
 #include "unit.h"
 
 /* What the child reports of itself. */

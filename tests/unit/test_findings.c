@@ -284,14 +284,25 @@ TEST(test_controlfile)
 	struct controlfile control;
 
 	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), -EINVAL);
+	data[0] = 7;
+	data[12] = 9;
 	data[16] = CONTROLFILE_IN_CRASH_RECOVERY;
+	data[43] = 1;
+	data[48] = 3;
+	data[200] = 1;
 	memcpy(data + 208, &mark, sizeof(mark));
 	memcpy(data + 216, sizes, sizeof(sizes));
 	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), 0);
 	assert_int_equal(control.state, CONTROLFILE_IN_CRASH_RECOVERY);
 	assert_int_equal(control.block_size, 8192);
 	assert_int_equal(control.segment_blocks, 131072);
+	assert_int_equal(control.wal_page_bytes, 8192);
 	assert_int_equal(control.wal_segment_bytes, 16777216);
+	assert_int_equal(control.system_identifier, 7);
+	assert_int_equal(control.catalog_version, 9);
+	assert_int_equal(control.redo_lsn, 0x1000000);
+	assert_int_equal(control.timeline, 3);
+	assert_true(control.commit_ts);
 	/* Cut off, or with a size that cannot be. */
 	assert_int_equal(controlfile__parse(&control, data, 224), -EINVAL);
 	data[217]++;

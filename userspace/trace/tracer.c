@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "cluster/processes.h"
 #include "trace/disks.h"
-#include "trace/symbol.h"
+#include "cluster/symbol.h"
 #include "trace/tracer_internal.h"
 
 /* Time between two consumptions of events, ms. */

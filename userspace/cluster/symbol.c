@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "trace/symbol.h"
+#include "cluster/symbol.h"
 
 /* Find a symbol's address in the file. */
 static int

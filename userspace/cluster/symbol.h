@@ -2,8 +2,8 @@
  * symbol.h
  *		Where a variable is in a running program.
  */
-#ifndef REDOAHEAD_TRACE_SYMBOL_H
-#define REDOAHEAD_TRACE_SYMBOL_H
+#ifndef REDOAHEAD_CLUSTER_SYMBOL_H
+#define REDOAHEAD_CLUSTER_SYMBOL_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,4 +21,4 @@ int			symbol__start(struct confined *reader, const char *name);
 int			symbol__read(int fd, const void *name, void *offsets);
 int			symbol__find(struct confined *reader, pid_t pid, uint64_t *address);
 
-#endif							/* REDOAHEAD_TRACE_SYMBOL_H */
+#endif							/* REDOAHEAD_CLUSTER_SYMBOL_H */
