@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/signals.h"
 
 /*
@@ -47,4 +49,20 @@ signals__open(void)
 		return -errno;
 	fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The number of a signal that has arrived, 0 if none has.  One that ends programs is
+ * logged.
+ */
+int
+signals__take(int fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof(info)) != (ssize_t) sizeof(info))
+		return 0;
+	if (info.ssi_signo != SIGHUP)
+		log_info("stopping: %s", strsignal((int) info.ssi_signo));
+	return (int) info.ssi_signo;
 }

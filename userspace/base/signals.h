@@ -7,5 +7,6 @@
 
 void		signals__protect(void);
 int			signals__open(void);
+int			signals__take(int fd);
 
 #endif							/* REDOAHEAD_BASE_SIGNALS_H */

@@ -6,17 +6,18 @@
 #include "cmd/options.h"
 #include "common/redoahead_abi.h"
 #include "daemon/daemon.h"
+#include "engine/setup.h"
 
 #define VALUE(member)	offsetof(struct daemon_options, member)
 
 static const struct option_spec options[] = {
 	{"socket", "PATH", OPTION_TEXT, VALUE(socket), .initial = REDOAHEAD_DEFAULT_SOCKET,
 	.text = "socket the server connects to, relative to the data directory"},
-	{"io-depth", "BLOCKS", OPTION_INTEGER, VALUE(io_depth), 1, 4096, "1024",
+	{"io-depth", "BLOCKS", OPTION_INTEGER, VALUE(io_depth), 1, 4096, SETUP_IO_DEPTH,
 	.text = "most blocks in flight"},
-	{"readahead-limit", "BLOCKS", OPTION_INTEGER, VALUE(readahead_limit), 1, 1048576, "65536",
+	{"readahead-limit", "BLOCKS", OPTION_INTEGER, VALUE(readahead_limit), 1, 1048576, SETUP_READAHEAD_LIMIT,
 	.text = "most blocks read ahead of redo"},
-	{"files", "FILES", OPTION_INTEGER, VALUE(files), 1, 1000000, "1000",
+	{"files", "FILES", OPTION_INTEGER, VALUE(files), 1, 1000000, SETUP_FILES,
 	.text = "most data files kept open, fewer if the limit of the process is lower"},
 	{"backend", "auto|io_uring|fadvise", OPTION_CHOICE, VALUE(backend), .initial = "auto",
 	.text = "how to read; auto is the first that works"},

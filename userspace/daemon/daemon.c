@@ -1,7 +1,7 @@
 /*
  * daemon.c
- *		Sets the daemon up: the cluster, its owner's rights, the limit of
- *		descriptors, the backend that works, and the output files.
+ *		Sets the daemon up: the cluster, its owner's rights, the engine, and the
+ *		output files.
  *
  * The event loop is in loop.c.
  */
@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,103 +17,25 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/textfile.h"
-#include "common/available.h"
 #include "daemon/daemon_internal.h"
+#include "engine/setup.h"
 
 /* Time between two checks for a data directory that is not there, ms. */
 #define DIRECTORY_WAIT_MS	1000
 
-/* Descriptors that are not of data files. */
-#define OTHER_DESCRIPTORS	32
-
-/*
- * Raise the limit of descriptors as far as necessary and possible; returns how many
- * data files may be open.
- */
-static unsigned
-fit_files(unsigned wanted)
-{
-	struct rlimit limit;
-	rlim_t		usable;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return wanted;
-	if (limit.rlim_cur < limit.rlim_max && limit.rlim_cur < wanted + OTHER_DESCRIPTORS)
-	{
-		rlim_t		before = limit.rlim_cur;
-
-		limit.rlim_cur = limit.rlim_max;
-		if (limit.rlim_cur > wanted + OTHER_DESCRIPTORS)
-			limit.rlim_cur = wanted + OTHER_DESCRIPTORS;
-		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-			limit.rlim_cur = before;
-	}
-	usable = limit.rlim_cur > OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : 1;
-	if (usable >= wanted)
-		return wanted;
-	log_info("keeping %u data files open, not %u: RLIMIT_NOFILE is %llu",
-			 (unsigned) usable, wanted, (unsigned long long) limit.rlim_cur);
-	return (unsigned) usable;
-}
-
-/* What the user can do about a refusal of io_uring. */
-static const char *
-uring_remedy(int err)
-{
-	switch (-err)
-	{
-		case EPERM:
-			return "allow it in sysctl kernel.io_uring_disabled or in the seccomp filter";
-		case ENOSYS:
-			return "allow it in the seccomp filter or use a kernel with io_uring";
-		case ENOMEM:
-			return "raise RLIMIT_MEMLOCK or the memory limit";
-		default:
-			return "use --backend=fadvise";
-	}
-}
-
-/* Make the engine with the chosen backend, or the first that works. */
+/* Make the engine. */
 static int
 create_engine(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
-	struct engine_options engine_options = {
-		.environment = {
-			.now_us = clock__now_us,
-			.available_bytes = available__bytes,
-			.free_bytes = available__free_bytes
-		},
-		.dirfd = daemon->cluster.dirfd,
-		.io_depth = (unsigned) options->io_depth,
-		.readahead_limit = (unsigned) options->readahead_limit,
-		.files = fit_files((unsigned) options->files),
-		.block_log = daemon->block_log,
-	};
-	int			err;
 
-	if (strcmp(options->backend, "fadvise") != 0 && !daemon->uring_failed)
-	{
-		engine_options.backend = &backend_uring;
-		daemon->backend = backend_uring.name;
-		err = engine__create(&daemon->engine, &engine_options);
-		if (err == 0)
-			return 0;
-		if (strcmp(options->backend, "io_uring") == 0)
-		{
-			log_error("io_uring cannot be used: %s; %s", strerror(-err), uring_remedy(err));
-			return err;
-		}
-		log_warning("io_uring cannot be used: %s; using posix_fadvise, which is slower; %s",
-					strerror(-err), uring_remedy(err));
-	}
-	engine_options.backend = &backend_fadvise;
-	daemon->backend = backend_fadvise.name;
-	err = engine__create(&daemon->engine, &engine_options);
-	if (err < 0)
-		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files",
-				  strerror(-err));
-	return err;
+	return setup__engine(&daemon->engine, &(struct setup)
+						 {
+							 .backend = options->backend,.io_depth = options->io_depth,
+								 .readahead_limit = options->readahead_limit,
+								 .files = options->files,.dirfd = daemon->cluster.dirfd,
+								 .block_log = daemon->block_log,.no_uring = daemon->uring_failed
+						 }, &daemon->backend);
 }
 
 /*
@@ -129,7 +50,7 @@ daemon__renew_engine(struct daemon *daemon, int err)
 	if (err == -ETIMEDOUT)
 		log_warning("reads of the last recovery are not complete yet; not waiting for them; "
 					"if there is another warning like this, check the device");
-	else if (daemon->backend == backend_uring.name &&
+	else if (daemon->backend == &backend_uring &&
 			 strcmp(daemon->options->backend, "io_uring") != 0)
 	{
 		log_warning("io_uring failed: %s; using posix_fadvise, which is slower, from now on; "

@@ -43,7 +43,7 @@ struct daemon
 	const struct daemon_options *options;	/* as given */
 	struct cluster cluster;		/* whose recoveries are served */
 	struct engine *engine;		/* reads the blocks */
-	const char *backend;		/* name of the backend that the engine uses */
+	const struct backend_ops *backend;	/* how the engine reads */
 	bool		uring_failed;	/* io_uring worked at first, but failed later */
 	FILE	   *block_log;		/* block log, or NULL */
 	FILE	   *timeline;		/* timeline, or NULL */

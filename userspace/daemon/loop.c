@@ -13,12 +13,12 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
 
@@ -71,17 +71,12 @@
 void
 loop__handle_signal(struct daemon *daemon)
 {
-	struct signalfd_siginfo info;
+	int			signal = signals__take(daemon->signal_fd);
 
-	if (read(daemon->signal_fd, &info, sizeof(info)) != (ssize_t) sizeof(info))
-		return;
-	if (info.ssi_signo == SIGHUP)
+	if (signal == SIGHUP)
 		status__reopen(daemon);
-	else
-	{
-		log_info("stopping: %s", strsignal((int) info.ssi_signo));
+	else if (signal != 0)
 		daemon->stop = true;
-	}
 }
 
 static void
@@ -317,7 +312,7 @@ loop__run(struct daemon *daemon)
 		goto cleanup;
 
 	log_info("serving \"%s\" at \"%s\" with %s, up to %" PRIu64 " blocks in flight",
-			 daemon->cluster.path, options->socket, daemon->backend, options->io_depth);
+			 daemon->cluster.path, options->socket, daemon->backend->name, options->io_depth);
 	status__write_statistics(daemon);
 	err = serve(daemon);
 	status__write_statistics(daemon);

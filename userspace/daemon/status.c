@@ -29,7 +29,7 @@ status__write_statistics(struct daemon *daemon)
 	const char *path = daemon->options->statistics;
 	struct counters total = daemon->ended;
 	struct statistics statistics = {
-		.backend = daemon->backend,
+		.backend = daemon->backend->name,
 		.control = engine__control(daemon->engine),
 		.begin_us = daemon->session.begin_us,
 		.connected = daemon->session.connected,
