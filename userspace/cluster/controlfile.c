@@ -2,19 +2,30 @@
  * controlfile.c
  *		Reads the cluster's state and its sizes from pg_control.
  *
- * The file's layout differs between majors, but the state is at the same offset in
- * all of them, and the sizes follow the double 1234567.0 (FLOATFORMAT_VALUE).  Does
- * not verify the checksum: the server does.
+ * The file's layout differs between majors, but what comes before the end of the last
+ * checkpoint's redo position and timeline is at the same offsets in all of them, and
+ * the sizes follow the double 1234567.0 (FLOATFORMAT_VALUE), with
+ * track_commit_timestamp and an alignment before it.  Does not verify the checksum: the
+ * server does.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cluster/controlfile.h"
 
-/* Offset of the state, bytes. */
-#define STATE_OFFSET	16
+/* Offsets that all majors have in common, bytes. */
+#define IDENTIFIER_OFFSET	0
+#define CATALOG_VERSION_OFFSET	12
+#define STATE_OFFSET		16
+#define REDO_LSN_OFFSET		40
+#define TIMELINE_OFFSET		48
+#define COMMON_BYTES		56
+
+/* How far track_commit_timestamp is before the double, bytes. */
+#define COMMIT_TS_BEFORE	8
 
 /* FLOATFORMAT_VALUE; block size, segment size, WAL block and segment size follow. */
 static const double format_mark = 1234567.0;
@@ -25,6 +36,20 @@ is_power_of_two(uint32_t number)
 	return number != 0 && (number & (number - 1)) == 0;
 }
 
+/* The layout of the cluster's files; WAL is not among what is read ahead. */
+struct relpath_layout
+controlfile__layout(const struct controlfile *control, const struct cluster *cluster)
+{
+	struct relpath_layout layout = {
+		.block_size = control->block_size,.segment_blocks = control->segment_blocks,
+		.wal_segment_bytes = control->wal_segment_bytes,
+	};
+
+	snprintf(layout.tablespace_dir, sizeof(layout.tablespace_dir), "PG_%d_%u", cluster->major,
+			 control->catalog_version);
+	return layout;
+}
+
 /* Read the beginning of the file's contents; -EINVAL if it is none. */
 int
 controlfile__parse(struct controlfile *control, const void *data, size_t size)
@@ -32,17 +57,24 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 	const unsigned char *bytes = data;
 	uint32_t	sizes[4];
 
-	for (size_t at = STATE_OFFSET + 8; at + 8 + sizeof(sizes) <= size; at += 8)
+	for (size_t at = COMMON_BYTES; at + 8 + sizeof(sizes) <= size; at += 8)
 	{
 		if (memcmp(bytes + at, &format_mark, sizeof(format_mark)) != 0)
 			continue;
 		memcpy(sizes, bytes + at + sizeof(format_mark), sizeof(sizes));
 		if (!is_power_of_two(sizes[0]) || sizes[0] < 1024 || sizes[0] > 32768 ||
-			sizes[1] == 0 || !is_power_of_two(sizes[3]))
+			sizes[1] == 0 || !is_power_of_two(sizes[2]) || sizes[2] < 1024 || sizes[2] > 65536 ||
+			!is_power_of_two(sizes[3]) || sizes[3] < 1024 * 1024 || sizes[3] > 1024 * 1024 * 1024)
 			return -EINVAL;
-		memcpy(&control->state, bytes + STATE_OFFSET, sizeof(control->state));
+		memcpy(&control->system_identifier, bytes + IDENTIFIER_OFFSET, sizeof(uint64_t));
+		memcpy(&control->catalog_version, bytes + CATALOG_VERSION_OFFSET, sizeof(uint32_t));
+		memcpy(&control->state, bytes + STATE_OFFSET, sizeof(uint32_t));
+		memcpy(&control->redo_lsn, bytes + REDO_LSN_OFFSET, sizeof(uint64_t));
+		memcpy(&control->timeline, bytes + TIMELINE_OFFSET, sizeof(uint32_t));
+		control->commit_ts = bytes[at - COMMIT_TS_BEFORE] != 0;
 		control->block_size = sizes[0];
 		control->segment_blocks = sizes[1];
+		control->wal_page_bytes = sizes[2];
 		control->wal_segment_bytes = sizes[3];
 		return 0;
 	}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
+#include "cluster/relpath.h"
 
 /* Part of the file that is used, bytes. */
 #define CONTROLFILE_BYTES	512
@@ -31,11 +32,19 @@ struct controlfile
 	uint32_t	state;			/* enum controlfile_state, or a number we do not know */
 	uint32_t	block_size;		/* BLCKSZ, bytes */
 	uint32_t	segment_blocks; /* RELSEG_SIZE, blocks in a segment file */
+	uint32_t	wal_page_bytes; /* XLOG_BLCKSZ, bytes */
 	uint32_t	wal_segment_bytes;	/* size of a WAL segment, bytes */
+	uint64_t	system_identifier;	/* of the cluster */
+	uint32_t	catalog_version;	/* of the server that made it */
+	uint64_t	redo_lsn;		/* where recovery begins, unless a backup says else */
+	uint32_t	timeline;		/* of the last checkpoint */
+	bool		commit_ts;		/* track_commit_timestamp */
 };
 
 int			controlfile__parse(struct controlfile *control, const void *data, size_t size);
 int			controlfile__read(struct controlfile *control, const struct cluster *cluster);
+struct relpath_layout controlfile__layout(const struct controlfile *control,
+										  const struct cluster *cluster);
 bool		controlfile__needs_recovery(const struct controlfile *control,
 										const struct cluster *cluster);
 

@@ -245,6 +245,13 @@ relpath__fork_name(uint8_t fork)
 	return fork == REDOAHEAD_FORK_MAIN ? "main" : fork_suffixes[fork] + 1;
 }
 
+/* An SLRU's directory, relative to the data directory. */
+const char *
+relpath__slru_directory(uint32_t slru)
+{
+	return slru_directories[slru];
+}
+
 /* Name of a reason, as in the statistics file. */
 const char *
 relpath__invalid_name(enum invalid_reason reason)

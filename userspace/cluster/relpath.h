@@ -66,6 +66,7 @@ void		relpath__format(const struct relpath_key *key,
 							char path[RELPATH_BYTES]);
 int			relpath__parse(const char *path, struct relpath_key *key);
 const char *relpath__fork_name(uint8_t fork);
+const char *relpath__slru_directory(uint32_t slru);
 const char *relpath__invalid_name(enum invalid_reason reason);
 
 #endif							/* REDOAHEAD_CLUSTER_RELPATH_H */

@@ -122,6 +122,8 @@ parse_common(int key, char *value, struct argp_state *state, const char **pgdata
 			argp_error(state, "too many arguments (first is \"%s\")", value);
 			break;
 		case ARGP_KEY_END:
+			if (pgdata == NULL)
+				break;
 			if (*pgdata == NULL)
 				*pgdata = getenv("PGDATA");
 			if (*pgdata == NULL || (*pgdata)[0] == '\0')
@@ -146,6 +148,17 @@ parse_option(int key, char *value, struct argp_state *state)
 	if (key >= FIRST_KEY && key < FIRST_KEY + (int) count)
 	{
 		set_value(state, &command->options[key - FIRST_KEY], value, parse->values);
+		return 0;
+	}
+	if (command->words != NULL && key == ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;	/* have them all at once */
+	if (command->words != NULL && key == ARGP_KEY_ARGS)
+	{
+		struct option_words *words =
+			(struct option_words *) ((char *) parse->values + command->words_offset);
+
+		words->words = state->argv + state->next;
+		words->count = (unsigned) (state->argc - state->next);
 		return 0;
 	}
 	if (key == ARGP_KEY_INIT)
@@ -176,7 +189,8 @@ describe(const struct option_spec *option)
 }
 
 /*
- * Parse a command line: each value goes to its member of "values".  Returns 0, or
+ * Parse a command line: each value goes to its member of "values".  pgdata is NULL for
+ * a command that needs no data directory.  Returns 0, or
  * -ENOMEM; wrong usage does not return.
  */
 int
@@ -188,9 +202,10 @@ options__parse(const struct options_command *command, int argc, char **argv,
 		{"verbose", 'v', NULL, 0, "log more", 0},
 	};
 	struct parse parse = {.command = command,.pgdata = pgdata,.values = values};
-	struct argp parser = {.parser = parse_option,.doc = command->doc};
+	struct argp parser = {.parser = parse_option,.args_doc = command->words,.doc = command->doc};
 	struct argp_option *options;
 	unsigned	count = 0;
+	unsigned	at = 0;
 	int			err = 0;
 
 	while (command->options[count].name != NULL)
@@ -198,25 +213,27 @@ options__parse(const struct options_command *command, int argc, char **argv,
 	options = calloc(count + 3, sizeof(*options));
 	if (options == NULL)
 		return -ENOMEM;
-	options[0] = common[0];
+	if (pgdata != NULL)
+		options[at++] = common[0];
 	for (unsigned i = 0; i < count && err == 0; i++)
 	{
 		const struct option_spec *option = &command->options[i];
 
-		options[i + 1] = (struct argp_option)
+		options[at] = (struct argp_option)
 		{
 			.name = option->name,.key = FIRST_KEY + (int) i,.arg = option->argument,
 				.doc = describe(option)
 		};
-		if (options[i + 1].doc == NULL)
+		if (options[at++].doc == NULL)
 			err = -ENOMEM;
 	}
-	options[count + 1] = common[1];
+	options[at] = common[1];
 	parser.options = options;
 	if (err == 0)
 		err = -argp_parse(&parser, argc, argv, 0, NULL, &parse);
-	for (unsigned i = 0; i < count; i++)
-		free((char *) options[i + 1].doc);
+	for (unsigned i = 0; i < at; i++)
+		if (options[i].key >= FIRST_KEY)
+			free((char *) options[i].doc);
 	free(options);
 	return err;
 }

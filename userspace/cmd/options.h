@@ -38,10 +38,19 @@ struct option_spec
 	const char *text;			/* what the option does */
 };
 
+/* The words on a command line that are no options. */
+struct option_words
+{
+	char	  **words;			/* the first one; they are not copied */
+	unsigned	count;			/* how many */
+};
+
 /* A subcommand's command line. */
 struct options_command
 {
 	const struct option_spec *options;	/* besides --pgdata and --verbose */
+	const char *words;			/* placeholder of words that are no options, NULL: there are none */
+	size_t		words_offset;	/* of the struct option_words that receives them, bytes */
 	const char *doc;			/* what the subcommand does; after \v: notes behind the options */
 	bool		(*check) (void *values, char message[OPTIONS_MESSAGE_BYTES]);	/* do the values fit
 																				 * together?  NULL:

@@ -1,0 +1,44 @@
+/*
+ * shell.c
+ *		Runs a shell command of the user's, with signals as they are by default.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/shell.h"
+
+/*
+ * Run a command, with these descriptors as standard input and output, -1 for ours, and
+ * wait for its end.  It gets SIGTERM if this process is killed meanwhile.  Returns its
+ * status as waitpid() does, or -errno.
+ */
+int
+shell__run(const char *command, int input, int output)
+{
+	int			status;
+	pid_t		pid = fork();
+
+	if (pid == 0)
+	{
+		sigset_t	none;
+
+		sigemptyset(&none);
+		(void) sigprocmask(SIG_SETMASK, &none, NULL);
+		(void) signal(SIGPIPE, SIG_DFL);
+		(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if ((input >= 0 && dup2(input, STDIN_FILENO) < 0) ||
+			(output >= 0 && dup2(output, STDOUT_FILENO) < 0))
+			_exit(126);
+		execl("/bin/sh", "sh", "-c", command, (char *) NULL);
+		_exit(127);
+	}
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status;
+}

@@ -1,0 +1,10 @@
+/*
+ * shell.h
+ *		Runs a shell command of the user's.
+ */
+#ifndef REDOAHEAD_BASE_SHELL_H
+#define REDOAHEAD_BASE_SHELL_H
+
+int			shell__run(const char *command, int input, int output);
+
+#endif							/* REDOAHEAD_BASE_SHELL_H */
