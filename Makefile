@@ -17,7 +17,7 @@ CFLAGS   = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes
 override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -I. -Ibuild
 # Expanded once, and only by targets that compile.
-LIBRARIES  = liburing json-c libbpf libelf
+LIBRARIES  = liburing json-c libbpf libelf libisal
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
 LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
@@ -78,7 +78,7 @@ postgresql: bootstrap ## Fetch and build PostgreSQL, stock and patched, with the
 	$(Q)scripts/build-postgresql patched
 
 # A sub-make, because what bootstrap installs decides how things are compiled.
-demo: postgresql ## Crash a pgbench cluster and recover it four ways; build/demo.json
+demo: postgresql ## Crash a pgbench cluster and recover it five ways; build/demo.json
 	$(Q)$(MAKE) all
 	$(Q)scripts/demo
 
@@ -179,10 +179,10 @@ build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_CFLAGS) -Itests/unit -Ipg-patch/redoahead -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
 
-build/tests/tools/%: tests/tools/%.c Makefile
+build/tests/tools/%: tests/tools/%.c $(LIB_OBJECTS) Makefile
 	$(call say,TOOL,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(DAEMON_CFLAGS) -MF $@.d $(LDFLAGS) -o $@ $< -lseccomp $(LIB_LIBS)
+	$(Q)$(CC) $(DAEMON_CFLAGS) -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lseccomp $(LIB_LIBS)
 
 # Fuzzed code is compiled once more, by clang and with its sanitizers.
 build/fuzz/%.o: %.c Makefile

@@ -1,0 +1,174 @@
+/*
+ * test_wal_segments.c
+ *		Which file of a directory has the WAL of a position, and what do history files
+ *		say?
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#include "wal/page.h"
+#include "wal/segments.h"
+
+#define SEGMENT	WAL_SEGMENT_MIN_BYTES
+
+static char directory[] = "/tmp/redoahead-segments.XXXXXX";
+static struct wal_segments segments = {.dirfd = -1,.fd = -1};
+
+static int
+set_up(void **state)
+{
+	strcpy(directory + strlen(directory) - 6, "XXXXXX");
+	return mkdtemp(directory) == NULL;
+}
+
+static int
+tear_down(void **state)
+{
+	char		command[100];
+
+	wal_segments__close(&segments);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command);
+}
+
+/* Make a file with a text, filled up with zeros to a size. */
+static void
+make_file(const char *name, const char *text, off_t size)
+{
+	char		path[200];
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	if (size > 0)
+		assert_int_equal(truncate(path, size), 0);
+}
+
+static void
+expect_text(uint64_t lsn, const char *text)
+{
+	char		got[64] = "";
+
+	assert_true(wal_segments__read(&segments, lsn, got, strlen(text)) == (long) strlen(text));
+	assert_string_equal(got, text);
+}
+
+static void
+open_it(uint32_t timeline, const char *decompress)
+{
+	if (wal_segments__open(&segments, directory, SEGMENT, timeline, decompress) < 0)
+		fail_msg("%s", segments.message);
+}
+
+TEST(test_names)
+{
+	char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+	uint32_t	timeline;
+	uint64_t	segment;
+
+	wal_segments__name(10, 4096 + 255, SEGMENT, name);
+	assert_string_equal(name, "0000000A00000001000000FF");
+	assert_true(wal_segments__parse(name, SEGMENT, &timeline, &segment));
+	assert_int_equal(timeline, 10);
+	assert_int_equal(segment, 4096 + 255);
+	assert_true(wal_segments__parse("000000010000000000000003.zst", SEGMENT, &timeline, &segment));
+	assert_false(wal_segments__parse("000000010000000000001000", SEGMENT, &timeline, &segment));
+	assert_false(wal_segments__parse("000000000000000000000003", SEGMENT, &timeline, &segment));
+	assert_false(wal_segments__parse("00000001000000000000003", SEGMENT, &timeline, &segment));
+	assert_false(wal_segments__parse("00000001000000000000000x", SEGMENT, &timeline, &segment));
+	assert_false(wal_segments__parse("00000001.history", SEGMENT, &timeline, &segment));
+	assert_false(wal_segments__parse("", SEGMENT, &timeline, &segment));
+}
+
+TEST(test_read_segment_by_segment)
+{
+	char		space[16];
+
+	make_file("000000010000000000000003", "three", SEGMENT);
+	make_file("000000010000000000000004", "four", SEGMENT);
+	make_file("000000010000000000000005", "short", 0);
+	open_it(1, NULL);
+	expect_text(UINT64_C(3) * SEGMENT, "three");
+	expect_text(UINT64_C(4) * SEGMENT, "four");
+	expect_text(UINT64_C(3) * SEGMENT + 2, "ree");
+	/* Not beyond the end of a segment, or of the file. */
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(4) * SEGMENT - 5, space, 16), 5);
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(5) * SEGMENT, space, 16), 5);
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(6) * SEGMENT, space, 16), 0);
+}
+
+/* The newest timeline's file, but none from before its time. */
+TEST(test_timelines)
+{
+	make_file("00000005.history", "# a comment\n1\t0/480000\tno reason\n\n3\t0/680010\tpromoted\n", 0);
+	make_file("000000010000000000000003", "1-3", SEGMENT);
+	make_file("000000010000000000000004", "1-4", SEGMENT);
+	make_file("000000030000000000000003", "3-3", SEGMENT);
+	make_file("000000030000000000000004", "3-4", SEGMENT);
+	make_file("000000020000000000000005", "2-5", SEGMENT);
+	make_file("000000050000000000000006", "5-6", SEGMENT);
+	open_it(5, NULL);
+	assert_int_equal(segments.history.count, 3);
+	expect_text(UINT64_C(3) * SEGMENT, "1-3");
+	expect_text(UINT64_C(4) * SEGMENT, "3-4");
+	expect_text(UINT64_C(6) * SEGMENT, "5-6");
+	/* Timeline 2 is not an ancestor. */
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(5) * SEGMENT, (char[1]) {0}, 1), 0);
+}
+
+TEST(test_history_files_that_are_wrong)
+{
+	static const char *const wrong[] = {
+		"1\t0/480000\n1\t0/580000\n",	/* the same again */
+		"3\t0/480000\n2\t0/580000\n",	/* backwards */
+		"5\t0/480000\n",		/* itself */
+		"7\t0/480000\n",		/* a later one */
+		"1\t0/480000\n2\t0/380000\n",	/* positions backwards */
+		"one\t0/480000\n", "1 480000\n", "1\n", "garbage",
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	{
+		make_file("00000005.history", wrong[i], 0);
+		assert_int_equal(wal_segments__open(&segments, directory, SEGMENT, 5, NULL), -EBADMSG);
+		assert_non_null(strstr(segments.message, "history of timeline 5"));
+	}
+}
+
+TEST(test_decompression)
+{
+	char		space[16];
+
+	make_file("000000010000000000000003.00000028.backup", "no segment", 0);
+	make_file("000000010000000000000003.tr", "guerr", SEGMENT);
+	make_file("000000010000000000000004", "plain", SEGMENT);
+	make_file("000000010000000000000005.tr", "short", 0);
+	open_it(1, "tr a-z n-za-m");
+	expect_text(UINT64_C(3) * SEGMENT, "three");
+	expect_text(UINT64_C(4) * SEGMENT, "plain");
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(5) * SEGMENT, space, 16), -EIO);
+	assert_non_null(strstr(segments.message, "made no segment of 1048576 bytes"));
+	segments.decompress = "exit 3";
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(3) * SEGMENT, space, 16), -EIO);
+	assert_non_null(strstr(segments.message, "failed with status 3"));
+	segments.decompress = "kill -9 $$";
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(5) * SEGMENT, space, 16), -EIO);
+	assert_non_null(strstr(segments.message, "ended by signal 9"));
+}
+
+TEST(test_no_directory)
+{
+	assert_int_equal(wal_segments__open(&segments, "/nowhere", SEGMENT, 1, NULL), -ENOENT);
+	assert_non_null(strstr(segments.message, "/nowhere"));
+}
+
+UNIT_MAIN(NULL, NULL, set_up, tear_down)

@@ -1,0 +1,114 @@
+/*
+ * needed_blocks.c
+ *		Which blocks redo of a record reads from files: those that the record names or
+ *		implies, but for pages that it restores or initializes itself, and for blocks
+ *		that an earlier record has brought in.
+ *
+ * The server's extension decides the same with what it sees of shared buffers
+ * (pg-patch/redoahead); here, a table of the last blocks stands for them.  Blocks that
+ * do not exist yet, because redo creates or extends the file first, are initialized by
+ * the first record that names them.
+ */
+#include <errno.h>
+
+#include "wal/needed_blocks.h"
+
+/*
+ * Start with an empty table of "recent_blocks" blocks.  Returns 0 or -ENOMEM.
+ */
+int
+needed_blocks__create(struct needed_blocks *needed, uint32_t block_size, bool commit_ts,
+					  uint32_t recent_blocks)
+{
+	*needed = (struct needed_blocks) {.commit_ts = commit_ts};
+	implied__layout(&needed->layout, block_size);
+	return recent_blocks__create(&needed->recent, recent_blocks) ? 0 : -ENOMEM;
+}
+
+void
+needed_blocks__destroy(struct needed_blocks *needed)
+{
+	recent_blocks__destroy(&needed->recent);
+}
+
+/* Enter a block that redo has after the record.  True if it had it before. */
+static bool
+enter(struct needed_blocks *needed, const struct redoahead_ref *ref)
+{
+	BlockKey	key = block_key(ref->spc, ref->db, ref->rel, ref->block, ref->fork, ref->kind);
+	bool		found;
+
+	recent_blocks__enter(&needed->recent, &key, &found)->lsn = ref->lsn;
+	return found;
+}
+
+/* Keep of "count" references those that are new. */
+static unsigned
+keep_new(struct needed_blocks *needed, struct redoahead_ref *refs, int count)
+{
+	unsigned	kept = 0;
+
+	for (int i = 0; i < count; i++)
+		if (!enter(needed, &refs[i]))
+			refs[kept++] = refs[i];
+	return kept;
+}
+
+/* The blocks of one reference of a record. */
+static unsigned
+of_block(struct needed_blocks *needed, const struct implied_record *viewed,
+		 const struct wal_block *block, struct redoahead_ref *out)
+{
+	struct redoahead_ref ref = {
+		.lsn = viewed->lsn,.spc = block->spc,.db = block->db,.rel = block->rel,
+		.block = block->block,.fork = block->fork,.kind = REDOAHEAD_KIND_RELATION,
+	};
+	unsigned	count = 0;
+
+	if (implied__has_maps(viewed->rmid))
+	{
+		int			implied = implied__of_block(viewed, &(struct implied_block)
+												{
+													.spc = block->spc,.db = block->db,
+														.rel = block->rel,.block = block->block,
+														.fork = block->fork,.id = block->id,
+														.restored = block->restored
+												}, out);
+
+		count = keep_new(needed, out, implied);
+	}
+	if (!enter(needed, &ref) && !block->restored && !block->will_init)
+		out[count++] = ref;
+	return count;
+}
+
+/*
+ * The blocks that redo of a record reads; records must come in their order.  Returns how
+ * many references were stored.
+ */
+unsigned
+needed_blocks__of_record(struct needed_blocks *needed, const struct wal_record *record,
+						 struct redoahead_ref out[NEEDED_BLOCKS_MAX])
+{
+	struct implied_record viewed = {
+		.format = record->format,.layout = &needed->layout,.lsn = record->lsn,
+		.xid = record->xid,.rmid = record->rmid,.info = record->info,
+		.data = record->data,.data_len = record->data_len,
+	};
+	bool		hint = record->rmid == WAL_RMGR_XLOG &&
+		(record->info & ~WAL_INFO_COMMON) == WAL_XLOG_FPI_FOR_HINT;
+	unsigned	count;
+
+	for (unsigned i = 0; i < record->block_count; i++)
+	{
+		viewed.names_block_1 |= record->blocks[i].id == 1;
+		viewed.names_vm |= record->blocks[i].fork == REDOAHEAD_FORK_VM;
+	}
+	count = keep_new(needed, out, implied__of_record(&needed->slru, &viewed, needed->commit_ts,
+													 out));
+	for (unsigned i = 0; i < record->block_count; i++)
+		/* Without an image, a hint only informs backup tools about the block. */
+		if (!hint || record->blocks[i].has_image)
+			count += of_block(needed, &viewed, &record->blocks[i], out + count);
+	return count;
+}

@@ -1,0 +1,292 @@
+/*
+ * segments.c
+ *		WAL in the segment files of a directory: pg_wal or an archive.
+ *
+ * One segment is open at a time.  Of a segment that several timelines have, the newest
+ * one's file is read, as the server does; the newest has what the others have.  A file of
+ * an archive may be compressed: its name then goes on behind a dot, and a command of the
+ * user's makes a plain one of it, in memory.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/shell.h"
+#include "wal/page.h"
+#include "wal/segments.h"
+
+#define OPEN_FLAGS	(O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+
+/* Segments in 4 GB of WAL, after which the middle part of names changes. */
+#define SEGMENTS_PER_PART(bytes)	(UINT64_C(0x100000000) / (bytes))
+
+/* The name of a segment's file. */
+void
+wal_segments__name(uint32_t timeline, uint64_t segment, uint32_t segment_bytes,
+				   char name[WAL_SEGMENT_NAME_LENGTH + 1])
+{
+	uint64_t	per_part = SEGMENTS_PER_PART(segment_bytes);
+
+	snprintf(name, WAL_SEGMENT_NAME_LENGTH + 1, "%08" PRIX32 "%08" PRIX32 "%08" PRIX32, timeline,
+			 (uint32_t) (segment / per_part), (uint32_t) (segment % per_part));
+}
+
+/* Is this the name of a segment's file, behind which there may be a dot and more? */
+bool
+wal_segments__parse(const char *name, uint32_t segment_bytes, uint32_t *timeline,
+					uint64_t *segment)
+{
+	uint64_t	per_part = SEGMENTS_PER_PART(segment_bytes);
+	uint32_t	high;
+	uint32_t	low;
+
+	if (strspn(name, "0123456789ABCDEF") != WAL_SEGMENT_NAME_LENGTH ||
+		(name[WAL_SEGMENT_NAME_LENGTH] != '\0' && name[WAL_SEGMENT_NAME_LENGTH] != '.') ||
+		sscanf(name, "%8" SCNx32 "%8" SCNx32 "%8" SCNx32, timeline, &high, &low) != 3 ||
+		*timeline == 0 || low >= per_part)
+		return false;
+	*segment = high * per_part + low;
+	return true;
+}
+
+/*
+ * Open a directory of WAL, to read a timeline and those that it branched off from.
+ * decompress, which may be NULL, is not copied.  Returns 0, or -errno with a message.
+ */
+int
+wal_segments__open(struct wal_segments *segments, const char *directory,
+				   uint32_t segment_bytes, uint32_t timeline, const char *decompress)
+{
+	int			err;
+
+	*segments = (struct wal_segments)
+	{
+		.dirfd = -1,.segment_bytes = segment_bytes,.decompress = decompress,.fd = -1
+	};
+	segments->dirfd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (segments->dirfd < 0)
+	{
+		err = -errno;
+		snprintf(segments->message, sizeof(segments->message),
+				 "cannot open the directory of WAL \"%.100s\": %s", directory, strerror(errno));
+		return err;
+	}
+	err = timeline__read(&segments->history, timeline, segments->dirfd, segments->message);
+	if (err < 0)
+		wal_segments__close(segments);
+	return err;
+}
+
+void
+wal_segments__close(struct wal_segments *segments)
+{
+	if (segments->fd >= 0)
+		close(segments->fd);
+	if (segments->dirfd >= 0)
+		close(segments->dirfd);
+	segments->fd = segments->dirfd = -1;
+	timeline__destroy(&segments->history);
+}
+
+/* The file's name with a dot and more behind it.  False if there is none. */
+static bool
+find_compressed(const struct wal_segments *segments, const char *name, char found[NAME_MAX + 1])
+{
+	int			fd = openat(segments->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR		   *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	bool		matches = false;
+
+	if (directory == NULL)
+	{
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (!matches && (entry = readdir(directory)) != NULL)
+	{
+		size_t		length = strlen(entry->d_name);
+
+		matches = strncmp(entry->d_name, name, WAL_SEGMENT_NAME_LENGTH) == 0 &&
+			entry->d_name[WAL_SEGMENT_NAME_LENGTH] == '.' &&
+			strcmp(entry->d_name + length - strlen(".backup"), ".backup") != 0;
+		if (matches)
+			snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
+	}
+	closedir(directory);
+	return matches;
+}
+
+/* A file in memory with the plain contents of a compressed one, -errno if that fails. */
+static int
+decompress(struct wal_segments *segments, const char *name, int compressed)
+{
+	int			plain = memfd_create("redoahead-wal", MFD_CLOEXEC);
+	int			status = -1;
+	struct stat result;
+
+	if (plain >= 0)
+		status = shell__run(segments->decompress, compressed, plain);
+	if (status == 0 && fstat(plain, &result) == 0 && result.st_size == segments->segment_bytes)
+		return plain;
+	if (status > 0 && WIFSIGNALED(status))
+		snprintf(segments->message, sizeof(segments->message), "\"%.80s\" was ended by signal %d "
+				 "for \"%.60s\"", segments->decompress, WTERMSIG(status), name);
+	else if (status > 0)
+		snprintf(segments->message, sizeof(segments->message), "\"%.80s\" failed with status %d "
+				 "for \"%.60s\"", segments->decompress, WEXITSTATUS(status), name);
+	else
+		snprintf(segments->message, sizeof(segments->message), "\"%.80s\" made no segment of %u "
+				 "bytes of \"%.60s\"", segments->decompress, segments->segment_bytes, name);
+	if (plain >= 0)
+		close(plain);
+	return -EIO;
+}
+
+/*
+ * Open the file of a segment on one timeline, or only find it and return 0.  -ENOENT if
+ * there is none.
+ */
+static int
+find_file(struct wal_segments *segments, uint32_t timeline, uint64_t segment, bool open)
+{
+	char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+	char		spooled[sizeof(WAL_SPOOL_NAME) + sizeof(name)];
+	char		compressed_name[NAME_MAX + 1];
+	int			fd;
+	int			plain;
+
+	wal_segments__name(timeline, segment, segments->segment_bytes, name);
+	snprintf(spooled, sizeof(spooled), WAL_SPOOL_NAME "/%s", name);
+	fd = open ? openat(segments->dirfd, spooled, OPEN_FLAGS) :
+		faccessat(segments->dirfd, spooled, R_OK, 0);
+	if (fd >= 0)
+		return fd;
+	fd = open ? openat(segments->dirfd, name, OPEN_FLAGS) :
+		faccessat(segments->dirfd, name, R_OK, 0);
+	if (fd >= 0)
+		return fd;
+	if (errno != ENOENT)
+	{
+		int			err = -errno;
+
+		snprintf(segments->message, sizeof(segments->message), "cannot open \"%s\": %s", name,
+				 strerror(-err));
+		return err;
+	}
+	if (segments->decompress == NULL || !find_compressed(segments, name, compressed_name))
+		return -ENOENT;
+	if (!open)
+		return 0;
+	fd = openat(segments->dirfd, compressed_name, OPEN_FLAGS);
+	if (fd < 0)
+		return -errno;
+	plain = decompress(segments, compressed_name, fd);
+	close(fd);
+	return plain;
+}
+
+/* Likewise, on the newest timeline that has one. */
+static int
+find_segment(struct wal_segments *segments, uint64_t segment, bool open)
+{
+	const struct timeline_history *history = &segments->history;
+	int			fd = -ENOENT;
+
+	for (unsigned i = history->count; i-- > 0 && fd == -ENOENT;)
+		if (segment >= history->entries[i].begin / segments->segment_bytes)
+			fd = find_file(segments, history->entries[i].timeline, segment, open);
+	return fd;
+}
+
+/*
+ * The "read" of a wal_source, with a struct wal_segments as its context.  No read goes
+ * beyond the end of a segment.
+ */
+long
+wal_segments__read(void *context, uint64_t lsn, void *out, size_t bytes)
+{
+	struct wal_segments *segments = context;
+	uint64_t	segment = lsn / segments->segment_bytes;
+	uint64_t	offset = lsn % segments->segment_bytes;
+	ssize_t		n;
+
+	if (segments->fd < 0 || segment != segments->segment)
+	{
+		if (segments->fd >= 0)
+			close(segments->fd);
+		segments->fd = find_segment(segments, segment, true);
+		segments->segment = segment;
+		if (segments->fd < 0)
+		{
+			int			err = segments->fd;
+
+			segments->fd = -1;
+			return err == -ENOENT ? 0 : err;
+		}
+	}
+	if (bytes > segments->segment_bytes - offset)
+		bytes = (size_t) (segments->segment_bytes - offset);
+	do
+		n = pread(segments->fd, out, bytes, (off_t) offset);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+/* The end of the last segment of those that follow on from "lsn" without a gap. */
+uint64_t
+wal_segments__end(struct wal_segments *segments, uint64_t lsn)
+{
+	uint64_t	segment = lsn / segments->segment_bytes;
+	int			fd;
+
+	while ((fd = find_segment(segments, segment, false)) >= 0)
+		segment++;
+	return segment * segments->segment_bytes;
+}
+
+/* Open the next file anew, even if it is the same. */
+void
+wal_segments__forget(struct wal_segments *segments)
+{
+	if (segments->fd >= 0)
+		close(segments->fd);
+	segments->fd = -1;
+}
+
+/* The greatest timeline that has a history file in the directory, 0 if none has. */
+uint32_t
+wal_segments__latest_timeline(const struct wal_segments *segments)
+{
+	int			fd = openat(segments->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR		   *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	uint32_t	latest = 0;
+
+	if (directory == NULL)
+	{
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while ((entry = readdir(directory)) != NULL)
+	{
+		uint32_t	timeline;
+		int			length = 0;
+
+		if (sscanf(entry->d_name, "%8" SCNx32 ".history%n", &timeline, &length) == 1 &&
+			length == (int) strlen("00000000.history") && entry->d_name[length] == '\0' &&
+			timeline > latest)
+			latest = timeline;
+	}
+	closedir(directory);
+	return latest;
+}

@@ -1,0 +1,49 @@
+/*
+ * segments.h
+ *		WAL in the segment files of a directory, as a source for the reader.
+ */
+#ifndef REDOAHEAD_WAL_SEGMENTS_H
+#define REDOAHEAD_WAL_SEGMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wal/timeline.h"
+
+/*
+ * Directory, in that of WAL, for segments that the server has not asked for yet.  Of a
+ * segment that is in both, the file here is the right one: the other is of older WAL and
+ * waits for being overwritten.
+ */
+#define WAL_SPOOL_NAME	"redoahead.spool"
+
+/* Length of a segment's name. */
+#define WAL_SEGMENT_NAME_LENGTH	24
+
+struct wal_segments
+{
+	int			dirfd;			/* the directory */
+	uint32_t	segment_bytes;	/* size of a segment, bytes */
+	const char *decompress;		/* shell command from a compressed segment to a plain one, or
+								 * NULL */
+	struct timeline_history history;	/* timelines that the files are of */
+	int			fd;				/* the open segment, -1 if none */
+	uint64_t	segment;		/* its number: position / segment_bytes */
+	char		message[TIMELINE_MESSAGE_BYTES]; /* what is wrong, after an error */
+};
+
+int			wal_segments__open(struct wal_segments *segments, const char *directory,
+							   uint32_t segment_bytes, uint32_t timeline,
+							   const char *decompress);
+void		wal_segments__close(struct wal_segments *segments);
+long		wal_segments__read(void *segments, uint64_t lsn, void *out, size_t bytes);
+void		wal_segments__forget(struct wal_segments *segments);
+uint32_t	wal_segments__latest_timeline(const struct wal_segments *segments);
+uint64_t	wal_segments__end(struct wal_segments *segments, uint64_t lsn);
+void		wal_segments__name(uint32_t timeline, uint64_t segment, uint32_t segment_bytes,
+							   char name[WAL_SEGMENT_NAME_LENGTH + 1]);
+bool		wal_segments__parse(const char *name, uint32_t segment_bytes, uint32_t *timeline,
+								uint64_t *segment);
+
+#endif							/* REDOAHEAD_WAL_SEGMENTS_H */
