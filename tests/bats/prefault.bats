@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# `redoahead prefault`: which blocks it lists and reads, and what it says about WAL and
+# words that are wrong.  On a stock server's data directory, except for one comparison.
+
+load lib/servers
+bats_require_minimum_version 1.5.0
+
+segment_bytes=1048576
+
+setup_file() {
+	suite_begin
+	make_cluster "$WORK/crashed"
+	start_server "$STOCK" "$WORK/crashed" "${fast[@]}"
+	pgbench "$WORK/crashed" -iq -s 5
+	sql "$WORK/crashed" -c checkpoint
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 2000
+	sql "$WORK/crashed" -c 'vacuum pgbench_accounts' -c 'create table t as select generate_series(1, 10000)'
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 500
+	crash_server "$WORK/crashed"
+}
+
+setup() {
+	case_begin
+	DATA=$WORK/crashed
+}
+
+prefault() { as_server_user "$WORK/redoahead" prefault -D "$DATA" "$@"; }
+
+# The command must fail with this message.
+refuses() {					# PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	run -1 prefault "$@"
+	grep -qE -- "$pattern" <<<"$output" || { echo "no \"$pattern\" in: $output" >&2; return 1; }
+}
+
+# Blocks of a listing as "PATH BLOCK", of tablespace pg_default and pg_global.
+paths_of() {
+	sed -nE 's/^lsn: [^,]*, rel ([0-9]+)\/([0-9]+)\/([0-9]+)( fork ([a-z]+))? blk ([0-9]+).*/\1 \2 \3 \5 \6/p' |
+		awk '{
+			fork = NF == 5 ? "_" $4 : ""; block = $NF; segment = int(block / 131072)
+			path = ($1 == 1664 ? "global/" : "base/" $2 "/") $3 fork (segment ? "." segment : "")
+			print path, block % 131072 }' | sort -u
+}
+
+# How many of the blocks "PATH BLOCK" from standard input are in the page cache.
+resident() {				# DATA
+	python3 -c '
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+blocks = {}
+for line in sys.stdin:
+    path, block = line.split()
+    blocks.setdefault(path, []).append(int(block))
+count = 0
+for path, numbers in blocks.items():
+    if not os.path.exists(sys.argv[1] + "/" + path):
+        continue
+    with open(sys.argv[1] + "/" + path, "rb") as file:
+        size = file.seek(0, 2)
+        address = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), ctypes.c_long(0))
+        pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
+        assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages) == 0
+        libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+    count += sum(pages[2 * n] & 1 and pages[2 * n + 1] & 1 for n in numbers if 2 * n + 1 < len(pages))
+print(count)' "$1"
+}
+
+# Lost otherwise: what the command is for.
+@test "it reads the blocks that it lists, all of them and no others" {
+	local listed others
+	prefault --dry-run >"$CASE/list"
+	paths_of <"$CASE/list" >"$CASE/blocks"
+	listed=$(wc -l <"$CASE/blocks")
+	[ "$listed" -gt 3000 ]
+	grep -q ' fork vm blk ' "$CASE/list"
+	grep -q ' fork fsm blk .* implied' "$CASE/list"
+	evict "$DATA/base"
+	[ "$(resident "$DATA" <"$CASE/blocks")" -lt 10 ]
+	prefault --json >"$CASE/json"
+	[ "$(json_member "$CASE/json" blocks)" = "$(wc -l <"$CASE/list")" ]
+	[ "$(json_member "$CASE/json" dry_run)" = False ]
+	# Those behind the end of files are read in vain.
+	[ "$(resident "$DATA" <"$CASE/blocks")" -ge $((listed - $(json_member "$CASE/json" blocks_failed beyond_eof) - $(json_member "$CASE/json" blocks_failed missing_file))) ]
+	# The rest of one file that redo does not need.
+	others=$(find "$DATA/base" -type f -printf '%P %s\n' | awk '{ for (b = 0; b < int($2 / 8192); b++) print "base/" $1, b }' |
+		sort | comm -23 - "$CASE/blocks" | resident "$DATA")
+	[ "$others" -lt 100 ] || { echo "$others other blocks" >&2; return 1; }
+}
+
+# Lost otherwise: one of the two knows less than the other.
+@test "its blocks are those that the patched server reports to the daemon" {
+	copy_cluster "$WORK/crashed" "$CASE/patched"
+	settings "$CASE/patched" "${redoahead_settings[@]}" shared_buffers=128MB
+	prefault --dry-run | paths_of >"$CASE/listed"
+	start_daemon "$CASE/patched" --block-log "$CASE/log"
+	recover_with "$PATCHED" "$CASE/patched"
+	stop_daemon "$CASE/patched"
+	awk '$2 ~ /^(base|global)\// { print $2, $3 }' "$CASE/log" | sort -u >"$CASE/reported"
+	[ "$(wc -l <"$CASE/reported")" -gt 3000 ]
+	comm -13 "$CASE/listed" "$CASE/reported" >"$CASE/not_listed"
+	# Before the daemon is connected, the server reads by itself.
+	first=$(awk '$2 ~ /^base/ { print $4 }' "$CASE/log" | sort | head -n 1)
+	prefault --dry-run | awk -v first="$first" '$2 > first' | paths_of | comm -23 - "$CASE/reported" >"$CASE/not_reported"
+	head "$CASE/not_listed" "$CASE/not_reported" >&2
+	[ ! -s "$CASE/not_listed" ]
+	# The server knows which relations the WAL creates; here, their files are missing.
+	while read -r path _; do
+		[ ! -e "$WORK/crashed/$path" ]
+	done <"$CASE/not_reported"
+}
+
+# Lost otherwise: trust.
+@test "it opens files for reading, changes none, and runs no command" {
+	[ "$(type -t strace)" ] || skip "strace is missing; install it"
+	as_server_user strace -f -o "$CASE/calls" "$WORK/redoahead" prefault -D "$DATA" --backend=fadvise
+	grep -q 'openat(.*pgbench\|openat(.*"base/' "$CASE/calls"
+	grep -v '"/dev/null"' "$CASE/calls" | no grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC'
+	no grep -E '^[0-9]+ +(rename|unlink|ftruncate|truncate|mkdir|link|symlink|chmod|chown|fchmod|fchown|pwrite|fallocate|fsync|connect|kill|execve.*sh)[a-z0-9]*\(' "$CASE/calls"
+	no grep -E '^[0-9]+ +write[v]?\(([3-9]|[1-9][0-9]+),' "$CASE/calls"
+}
+
+@test "parts of WAL: positions, segments, an archive, a compressed archive" {
+	local first all part
+	all=$(prefault --dry-run 2>/dev/null | wc -l)
+	first=$(prefault --dry-run 2>/dev/null | sed -n '1s/^lsn: \([^,]*\),.*/\1/p')
+	[ "$(prefault --dry-run "$first.." 2>/dev/null | wc -l)" = "$all" ]
+	part=$(prefault --dry-run 2>/dev/null | sed -n '1000s/^lsn: \([^,]*\),.*/\1/p')
+	[ "$(prefault --dry-run "$first..$part" 2>/dev/null | wc -l)" -lt 1000 ]
+	prefault --dry-run "$first..$part" "$part.." 2>/dev/null | cmp - <(prefault --dry-run 2>/dev/null)
+
+	as_server_user mkdir "$CASE/plain" "$CASE/compressed"
+	as_server_user cp "$DATA"/pg_wal/0* "$CASE/plain"
+	prefault --dry-run --wal "$CASE/plain" 2>/dev/null | cmp - <(prefault --dry-run 2>/dev/null)
+	as_server_user cp "$DATA"/pg_wal/0* "$CASE/compressed"
+	as_server_user gzip -1 -r "$CASE/compressed"
+	prefault --dry-run --wal "$CASE/compressed" --decompress 'gzip -dc' 2>/dev/null | cmp - <(prefault --dry-run 2>/dev/null)
+
+	# A segment by its name, and by its path.
+	segment=$(as_server_user ls "$DATA/pg_wal" | grep -E '^[0-9A-F]{24}$' | tail -n 3 | head -n 1)
+	prefault --dry-run "$segment" 2>/dev/null >"$CASE/by_name"
+	[ -s "$CASE/by_name" ]
+	prefault --dry-run "$CASE/plain/$segment" 2>/dev/null | cmp - "$CASE/by_name"
+	prefault --dry-run --decompress 'gzip -dc' "$CASE/compressed/$segment.gz" 2>/dev/null | cmp - "$CASE/by_name"
+}
+
+@test "one relation, a limited rate, progress" {
+	local relation
+	relation=$(prefault --dry-run 2>/dev/null | sed -n 's/.* rel \([0-9/]*\) blk.*/\1/p' | sort | uniq -c | sort -n | awk 'END { print $2 }')
+	prefault --dry-run --relation "$relation" 2>/dev/null >"$CASE/list"
+	[ "$(wc -l <"$CASE/list")" -gt 500 ]
+	no grep -v " rel $relation " "$CASE/list"
+	evict "$DATA/base"
+	prefault --limit-rate 10 --progress --json >"$CASE/json" 2>"$CASE/log"
+	python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["elapsed_seconds"] >= j["blocks_read"] * 8192 / 10e6 * 0.99, j' "$CASE/json"
+	grep -qE '[0-9]+ of [0-9]+ MB of WAL \([0-9]+ %\), [0-9]+ blocks, [0-9]+ s left' "$CASE/log"
+}
+
+@test "SIGTERM ends it soon" {
+	evict "$DATA/base"
+	as_server_user "$WORK/redoahead" prefault -D "$DATA" --limit-rate 0.1 --json >"$CASE/json" 2>"$CASE/log" 3>&- &
+	wait_until "the process" pgrep -f "prefault -D $DATA --limit"
+	kill -TERM "$(pgrep -f "^$WORK/redoahead prefault -D $DATA --limit")"
+	wait_until "its end" test -s "$CASE/json"
+	[ "$(json_member "$CASE/json" stopped)" = True ]
+}
+
+# Lost otherwise: what is wrong, and with what.
+@test "words and options that are wrong are refused by name" {
+	refuses 'neither FROM-LSN..TO-LSN nor the name of a WAL segment' nonsense
+	refuses '"0/1.." names no part|no WAL of timeline' 0/1..
+	refuses '"0/zz..0/5" names no part of WAL' 0/zz..0/5
+	refuses '"0/5..0/4" ends before it begins' 0/5..0/4
+	refuses 'no WAL of timeline 1 from 7/00000000 on' 7/0..7/1000000
+	refuses 'no WAL of timeline 1' 000000010000000900000001
+	refuses 'neither FROM-LSN' 000000010000000000ABCDEF
+	refuses 'relation=16384: give TABLESPACE/DATABASE/RELFILENUMBER' --relation 16384
+	refuses 'cannot open the directory of WAL "/nowhere"' --wal /nowhere
+	run -2 prefault --timeline 0
+	grep -q 'not a number from 1 to' <<<"$output"
+	DATA=/tmp refuses 'not a data directory|PG_VERSION' 0/1..0/2
+	[ "$(prefault --dry-run "$(as_server_user ls "$DATA/pg_wal" | grep -E '^0' | head -n 1)" nonsense 2>/dev/null | wc -l)" = 0 ]
+}
+
+@test "WAL that is wrong ends there, and nothing is read from nowhere" {
+	local segment
+	as_server_user mkdir "$CASE/wal"
+	as_server_user cp "$DATA"/pg_wal/0* "$CASE/wal"
+	segment=$(as_server_user ls "$CASE/wal" | sort | tail -n 3 | head -n 1)
+	# Zeros in the middle.
+	as_server_user dd if=/dev/zero of="$CASE/wal/$segment" bs=8192 seek=50 count=2 conv=notrunc 2>/dev/null
+	prefault --dry-run --wal "$CASE/wal" 2>"$CASE/log" >"$CASE/list"
+	grep -q "WAL ends at .*: the \(page\|record\) at" "$CASE/log"
+	prefault --dry-run 2>/dev/null | head -n "$(wc -l <"$CASE/list")" | cmp - "$CASE/list"
+	# Cut off.
+	as_server_user truncate -s 400000 "$CASE/wal/$segment"
+	prefault --dry-run --wal "$CASE/wal" 2>"$CASE/log" >/dev/null
+	grep -q 'WAL ends at .*: there is no WAL at' "$CASE/log"
+	# Of another cluster.
+	make_cluster "$CASE/other"
+	as_server_user cp "$CASE/other/pg_wal/$(as_server_user ls "$CASE/other/pg_wal" | grep -E '^0' | head -n 1)" "$CASE/wal/$segment"
+	refuses 'of another cluster|that of another position' --dry-run --wal "$CASE/wal" "$segment"
+	# A history that is none, a command that fails.
+	as_server_user tee "$CASE/wal/00000002.history" <<<"garbage" >/dev/null
+	refuses 'the history of timeline 2 has the line "garbage"' --dry-run --wal "$CASE/wal" --timeline 2
+	as_server_user rm "$CASE/wal/$segment"
+	as_server_user cp "$DATA/pg_wal/$segment" "$CASE/wal/$segment.gz"
+	refuses '"gzip -dc" failed with status 1 for' --dry-run --wal "$CASE/wal" --decompress 'gzip -dc' "$segment"
+}
