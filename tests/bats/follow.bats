@@ -1,0 +1,242 @@
+#!/usr/bin/env bats
+# `redoahead follow` on stock servers: crash recovery, archives, standbys, and what becomes
+# of it and of the server when something is wrong.  After each recovery the data is that of
+# a stock server without it.
+
+bats_require_minimum_version 1.5.0
+load lib/servers
+
+# As start_daemon and stop_daemon; $DAEMON is its process id.
+start_follow() {			# DATA [OPTION...]
+	local data=$1
+	shift
+	(cd / && exec "${as_user[@]}" "$WORK/redoahead" follow -D "$data" --stats "$data.stats" "$@") \
+		>"$data.follow.log" 2>&1 </dev/null 3>&- &
+	DAEMON=$!
+	wait_until "follow" grep -q 'following recoveries of' "$data.follow.log"
+}
+
+stop_follow() {				# DATA
+	kill -TERM "$DAEMON"
+	wait "$DAEMON" || { echo "follow ended with status $?" >&2; return 1; }
+}
+
+follow_says() { grep -qE -- "$2" "$1.follow.log" || { cat "$1.follow.log" >&2; return 1; }; }		# DATA PATTERN
+has_followed() { grep -q 'recovery ended' "$1.follow.log"; }
+
+# What the server must not notice: all it logs is what it logs without.
+recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
+	start_follow "$@"
+	recover_with "$STOCK" "$1"
+	wait_until "the end for follow" has_followed "$1"
+}
+
+setup_file() {
+	suite_begin
+	make_crashed 10 4000
+	copy_cluster "$WORK/crashed" "$WORK/recovered"
+	recover_with "$STOCK" "$WORK/recovered"
+}
+
+# Lost otherwise: what the command is for.
+@test "in crash recovery it reads what redo needs, and little else" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	evict "$DATA"
+	recover_followed "$DATA"
+	stop_follow "$DATA"
+	follow_says "$DATA" 'following redo by memory'
+	# The same blocks as prefault lists, which is compared with the patched server.
+	listed=$(as_server_user "$WORK/redoahead" prefault -D "$WORK/crashed" --dry-run 2>/dev/null | wc -l)
+	[ "$listed" -gt 5000 ]
+	# Redo goes on while the recovery is being found.
+	daemon_has_read "$DATA" 1000
+	[ "$(daemon_count "$DATA" refs_taken)" -le "$listed" ]
+	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")
+	decoded=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$DATA.follow.log")
+	(( 16#${decoded#*/} > 16#${end#*/} ))
+	good_checksums "$DATA"
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# Lost otherwise: servers whose memory may not be read.
+@test "the position of redo by the title of the process, while it recovers from an archive" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	evict "$DATA"
+	start_follow "$DATA" --position title
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the first segment" grep -q 'following redo by title' "$DATA.follow.log"
+	feed "$DATA"
+	feed "$DATA"
+	feed_rest "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	stop_server "$DATA"
+	daemon_has_read "$DATA" 1000
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# A hot standby of a primary that the test makes; both stock, with pg_wal as a link.
+make_standby() {			# PRIMARY STANDBY
+	copy_cluster "$WORK/recovered" "$1"
+	settings "$1" wal_level=replica
+	start_server "$STOCK" "$1"
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$1" -D "$2" -X stream --waldir "$2.wal" --checkpoint=fast
+	settings "$2" primary_conninfo="host=$1 user=$redoahead_user" hot_standby=on wal_retrieve_retry_interval=100ms
+	as_server_user touch "$2/standby.signal"
+	[ -L "$2/pg_wal" ]
+	rm -f "$2/.s.PGSQL."*
+}
+
+has_replayed_all() {		# PRIMARY STANDBY
+	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$(sql "$1" -c 'select pg_current_wal_lsn()')'")" = t ]
+}
+
+# Lost otherwise: standbys, and all recoveries after a promotion.
+@test "a streaming standby by SQL and by memory, pg_wal being a link, through a promotion" {
+	local primary=$CASE/primary standby=$CASE/standby second=$CASE/second
+	make_standby "$primary" "$standby"
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$second" -X stream --checkpoint=fast
+	rm -f "$second/.s.PGSQL."*
+	settings "$second" primary_conninfo="host=$standby user=$redoahead_user" hot_standby=on wal_retrieve_retry_interval=100ms
+	as_server_user touch "$second/standby.signal"
+	start_follow "$standby" --position sql
+	by_sql=$DAEMON
+	start_server "$STOCK" "$standby"
+	start_follow "$second"
+	start_server "$STOCK" "$second"
+	pgbench "$primary" -n -N -c 2 -t 500
+	wait_until "replay" has_replayed_all "$primary" "$standby"
+	wait_until "an answer" grep -q 'following redo by sql' "$standby.follow.log"
+	evict "$second/base" "$standby/base"
+	pgbench "$primary" -n -N -c 2 -t 1000
+	wait_until "replay" has_replayed_all "$primary" "$standby"
+	wait_until "replay" has_replayed_all "$primary" "$second"
+	stop_server "$primary"
+	promote "$standby"
+	wait_until "the end for follow" has_followed "$standby"
+	pgbench "$standby" -n -N -c 2 -t 1000
+	wait_until "replay on the new timeline" has_replayed_all "$standby" "$second"
+	wait_until "the new timeline" grep -q 'following timeline 2' "$second.follow.log"
+	# Decoding must not end where the first timeline did.
+	pgbench "$standby" -n -N -c 2 -t 1000
+	wait_until "replay on the new timeline" has_replayed_all "$standby" "$second"
+	stop_server "$second"
+	wait_until "the end for follow" has_followed "$second"
+	end=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$second.follow.log")
+	[ "$(sql "$standby" -c "select pg_wal_lsn_diff(pg_current_wal_lsn(), '$end') < 100000")" = t ]
+	stop_server "$standby"
+	kill -TERM "$by_sql" "$DAEMON"
+	wait "$by_sql" "$DAEMON"
+}
+
+# Lost otherwise: the next recovery, and a file system that cannot be unmounted.
+@test "it follows one recovery after the other, and keeps nothing open in between" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	recover_followed "$DATA"
+	[ -z "$(find "/proc/$DAEMON/fd" \( -lname "$DATA/*" -o -lname "$DATA" \) 2>/dev/null)" ]
+	rm -rf "$DATA.first"
+	mv "$DATA" "$DATA.first"
+	copy_cluster "$WORK/crashed" "$DATA"
+	: >"$DATA.follow.log"
+	recover_with "$STOCK" "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	[ "$(json_member "$DATA.stats" recoveries)" = 2 ]
+	stop_follow "$DATA"
+	same_data "$WORK/recovered" "$DATA"
+}
+
+@test "killed, stopped, or with a server that is killed, it harms nobody" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	start_follow "$DATA"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$DATA.follow.log"
+	feed "$DATA"
+	kill -KILL "$DAEMON"
+	wait "$DAEMON" || true
+	feed "$DATA"
+	start_follow "$DATA"
+	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$DATA.follow.log"
+	feed "$DATA"
+	kill -STOP "$DAEMON"
+	feed "$DATA"
+	# The server is gone while nobody looks.
+	kill -KILL "$(startup_pid "$DATA")"
+	wait_until "the end of the server" server_has_gone "$DATA"
+	kill -CONT "$DAEMON"
+	wait_until "the end for follow" has_followed "$DATA"
+	: >"$DATA.follow.log"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$DATA.follow.log"
+	feed_rest "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	stop_server "$DATA"
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# Lost otherwise: a program that reads another cluster's WAL, or none, for ever.
+@test "WAL that is wrong, and a data directory that is none" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	as_server_user tee "$DATA/pg_wal/00000002.history" <<<'garbage' >/dev/null
+	as_server_user tee "$DATA/pg_wal/00000003.history" <<<'2	0/1000000' >/dev/null
+	recover_followed "$DATA" -v
+	stop_follow "$DATA"
+	same_data "$WORK/recovered" "$DATA"
+	run -1 as_server_user "$WORK/redoahead" follow -D "$WORK"
+	grep -q 'is not a PostgreSQL data directory' <<<"$output"
+	run -2 as_server_user "$WORK/redoahead" follow -D "$DATA" --position guess
+	grep -q 'not one of auto|memory|sql|title' <<<"$output"
+	run -1 as_server_user "$WORK/redoahead" follow -D "$DATA" --block-log /nowhere/log
+	grep -q 'block-log' <<<"$output"
+}
+
+# Lost otherwise: trust.
+@test "it opens files for reading, and changes none" {
+	[ "$(type -t strace)" ] || skip "strace is missing; install it"
+	copy_cluster "$WORK/crashed" "$DATA"
+	(cd / && exec "${as_user[@]}" strace -f -qq -o "$CASE/calls" -e trace=file,desc,process_vm_writev,ptrace,kill \
+		"$WORK/redoahead" follow -D "$DATA" --backend fadvise) >"$DATA.follow.log" 2>&1 </dev/null 3>&- &
+	tracer=$!
+	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
+	recover_with "$STOCK" "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	pkill -TERM -P "$tracer" -f 'redoahead follow'
+	wait "$tracer" || true
+	grep -q 'openat(.*"base/' "$CASE/calls"
+	grep -v '"/dev/null"' "$CASE/calls" | no grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC'
+	no grep -E '^[0-9]+ +(rename|unlink|ftruncate|truncate|mkdir|link|symlink|chmod|chown|fchmod|fchown|pwrite|fallocate|fsync|process_vm_writev|ptrace)[a-z0-9]*\(' "$CASE/calls"
+	no grep -E '^[0-9]+ +writev?\(([3-9]|[1-9][0-9]+)<?[^,]*"[^"]{60}' "$CASE/calls"
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# Lost otherwise: servers as Debian packages them.
+@test "servers of other majors" {
+	local server servers
+	servers=$(for server in ${REDOAHEAD_OTHER_SERVERS-} /usr/lib/postgresql/*; do
+		[ ! -x "$server/bin/initdb" ] || echo "$server"
+	done)
+	[ -n "$servers" ] || skip "no other server is installed; set REDOAHEAD_OTHER_SERVERS"
+	for server in $servers; do
+		DATA=$CASE/${server##*/}
+		as_server_user "$server/bin/initdb" -D "$DATA" -A trust --locale=C --encoding=UTF8 >"$DATA.initdb"
+		settings "$DATA" listen_addresses= full_page_writes=off autovacuum=off fsync=off shared_buffers=4MB \
+			max_wal_size=20GB checkpoint_timeout=1d
+		start_server "$server" "$DATA"
+		pgbench "$DATA" -iq -s 10
+		sql "$DATA" -c checkpoint
+		pgbench "$DATA" -n -N -M prepared -c 4 -t 4000
+		stop_server "$DATA" immediate
+		copy_cluster "$DATA" "$DATA.stock"
+		recover_with "$server" "$DATA.stock"
+		evict "$DATA"
+		start_follow "$DATA"
+		recover_with "$server" "$DATA"
+		wait_until "the end for follow" has_followed "$DATA"
+		stop_follow "$DATA"
+		follow_says "$DATA" 'following redo by memory'
+		daemon_has_read "$DATA" 3000
+		same_data "$DATA.stock" "$DATA"
+	done
+}

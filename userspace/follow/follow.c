@@ -1,0 +1,421 @@
+/*
+ * follow.c
+ *		Prefetches for the recoveries of a server that is not patched: finds the startup
+ *		process, decodes WAL ahead of it, and has the engine read what redo will need.
+ *
+ * While no recovery runs, nothing of the cluster is open but its directory, once in a
+ * while.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "base/textfile.h"
+#include "cluster/processes.h"
+#include "engine/residency.h"
+#include "engine/setup.h"
+#include "follow/follow.h"
+#include "follow/position.h"
+#include "follow/stream.h"
+#include "report/statistics.h"
+#include "report/summary.h"
+#include "report/timeline.h"
+
+/* Time between two searches for a startup process, ms. */
+#define SEARCH_MS		20
+
+/* Time until a data directory that could not be opened is tried again, ms. */
+#define BROKEN_MS		1000
+
+/* Records decoded before completions are looked for: about 100 us. */
+#define ROUND_RECORDS	1000
+
+/* Wait for reads, us: while blocks wait for them, and while there is nothing else to do. */
+#define BUSY_WAIT_US	2000
+#define SPARE_WAIT_US	1000
+
+/* Waits where nothing is to be decoded or read, ms: the first, and the longest. */
+#define IDLE_MS			2
+#define MAX_IDLE_MS		20
+
+/* Time between two looks at the state of the server, us. */
+#define STATE_US		500000
+
+/* Time between two writes of the statistics file, us. */
+#define STATISTICS_US	1000000
+
+struct follow
+{
+	const struct follow_options *options;
+	struct cluster cluster;
+	struct controlfile control;
+	struct engine *engine;
+	const struct backend_ops *backend;	/* how it reads */
+	bool		no_uring;		/* io_uring worked at first, but failed later */
+	FILE	   *block_log;		/* block log, or NULL */
+	FILE	   *timeline;		/* timeline, or NULL */
+	uint64_t	sample_us;		/* time of its last line, us */
+	struct position position;	/* of redo */
+	struct stream stream;		/* of references */
+	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
+	bool		stop;			/* one of the first two has arrived */
+	uint64_t	begin_us;		/* time at which the recovery was found, us */
+	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
+	uint64_t	state_us;		/* time of the last look at the state of the server, us */
+	uint64_t	statistics_us;	/* time of the last write of the statistics file, us */
+	bool		statistics_failed;	/* the last write failed, and that was logged */
+	uint64_t	recoveries;		/* recoveries found so far */
+	struct counters ended;		/* of all recoveries that ended */
+	struct redoahead_ref refs[NEEDED_BLOCKS_MAX];
+};
+
+/* Open the output files anew.  The statistics file is replaced each time. */
+static void
+reopen(struct follow *follow)
+{
+	struct stat st;
+
+	if (follow->block_log != NULL)
+		textfile__reopen(follow->block_log, follow->options->block_log, "--block-log");
+	if (follow->timeline == NULL)
+		return;
+	textfile__reopen(follow->timeline, follow->options->timeline, "--timeline");
+	if (fstat(fileno(follow->timeline), &st) == 0 && st.st_size == 0)
+		timeline__begin(follow->timeline);
+}
+
+/* Wait for a signal, or for the end of a process unless pidfd is negative. */
+static void
+wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
+{
+	struct pollfd files[] = {
+		{.fd = follow->signal_fd,.events = POLLIN},
+		{.fd = pidfd,.events = POLLIN},
+	};
+
+	if (poll(files, 2, wait_ms) <= 0)
+		return;
+	if (files[0].revents != 0)
+		switch (signals__take(follow->signal_fd))
+		{
+			case 0:
+				break;
+			case SIGHUP:
+				reopen(follow);
+				break;
+			default:
+				follow->stop = true;
+		}
+	*ended = files[1].revents != 0;
+}
+
+/* Write the statistics file, if there is one.  There must be an engine. */
+static void
+write_statistics(struct follow *follow, bool connected)
+{
+	const char *path = follow->options->statistics;
+	struct counters *counters = engine__counters(follow->engine);
+	struct counters total = follow->ended;
+	struct statistics statistics = {
+		.backend = follow->backend->name,
+		.control = engine__control(follow->engine),
+		.begin_us = follow->begin_us,
+		.connected = connected,
+		.recoveries = follow->recoveries,
+		.engine = engine__state(follow->engine),
+		.replay_lsn = follow->position.lsn,
+		.recovery = counters,
+		.total = &total,
+	};
+	int			err;
+
+	counters->cpu_us = clock__cpu_us() - follow->begin_cpu_us;
+	counters->elapsed_us = clock__now_us() - follow->begin_us;
+	follow->statistics_us = clock__now_us();
+	if (path == NULL)
+		return;
+	counters__add(&total, counters);
+	err = statistics__write(path, &statistics);
+	if (err < 0 && !follow->statistics_failed)
+		log_warning("statistics file \"%s\" cannot be written: %s; give another one with --stats",
+					path, strerror(-err));
+	follow->statistics_failed = err < 0;
+}
+
+/* Add a line to the timeline, if it is time. */
+static void
+add_sample(struct follow *follow, uint64_t now_us)
+{
+	const struct control *control = engine__control(follow->engine);
+	struct timeline_sample sample = {
+		.at_us = now_us - follow->begin_us,
+		.replay_lsn = follow->position.lsn,
+		.engine = engine__state(follow->engine),
+		.io_depth = control->io_depth,
+		.readahead_limit = control->readahead_limit,
+		.blocks_read = engine__counters(follow->engine)->blocks_read,
+	};
+
+	if (follow->timeline == NULL || now_us - follow->sample_us < TIMELINE_US)
+		return;
+	follow->sample_us = now_us;
+	timeline__add(follow->timeline, &sample);
+}
+
+/* May queries run beside redo?  Their reads must not wait for ours. */
+static void
+look_at_state(struct follow *follow, uint64_t now_us)
+{
+	struct processes_server server;
+
+	if (now_us - follow->state_us < STATE_US)
+		return;
+	follow->state_us = now_us;
+	engine__share(follow->engine, processes__server(&follow->cluster, &server) == 0 &&
+				  server.ready);
+}
+
+/* Decode for a while.  Returns false if there is nothing to decode now. */
+static bool
+decode(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
+{
+	bool		more = true;
+
+	for (int i = 0; i < ROUND_RECORDS && more; i++)
+	{
+		unsigned	count;
+
+		if (engine__room(follow->engine) < NEEDED_BLOCKS_MAX)
+			return false;
+		count = stream__next(&follow->stream, replay_lsn, now_us, follow->refs, &more);
+		engine__offer(follow->engine, follow->refs, count);
+	}
+	return more;
+}
+
+/* Prefetch until the recovery ends.  Returns 0, or -errno if the engine is broken. */
+static int
+prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
+{
+	bool		ended = false;
+	int			idle_ms = IDLE_MS;
+	int			done = 0;
+
+	while (!ended && !follow->stop && done >= 0)
+	{
+		uint64_t	now_us = clock__now_us();
+		uint64_t	replay_lsn = position__look(&follow->position, now_us);
+		bool		idle;
+		bool		more;
+
+		if (replay_lsn < start_lsn)
+			replay_lsn = start_lsn;
+		look_at_state(follow, now_us);
+		more = decode(follow, replay_lsn, now_us);
+		done = engine__run(follow->engine, replay_lsn, follow->stream.reader.next_lsn,
+						   more ? 0 : BUSY_WAIT_US, more ? 0 : SPARE_WAIT_US);
+		engine__sweep(follow->engine);
+		add_sample(follow, now_us);
+		if (now_us - follow->statistics_us >= STATISTICS_US)
+			write_statistics(follow, true);
+		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
+		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
+		idle_ms = !idle ? IDLE_MS : idle_ms < MAX_IDLE_MS ? idle_ms * 2 : idle_ms;
+	}
+	return done < 0 ? done : 0;
+}
+
+/* Make the engine.  Returns 0, or -errno after a message. */
+static int
+create_engine(struct follow *follow)
+{
+	const struct follow_options *options = follow->options;
+
+	return setup__engine(&follow->engine, &(struct setup)
+						 {
+							 .backend = options->backend,.io_depth = options->io_depth,
+								 .readahead_limit = options->readahead_limit,
+								 .files = options->files,.dirfd = follow->cluster.dirfd,
+								 .block_log = follow->block_log,.no_uring = follow->no_uring
+						 }, &follow->backend);
+}
+
+/* Report what was done for a recovery. */
+static void
+report(struct follow *follow)
+{
+	write_statistics(follow, false);
+	counters__add(&follow->ended, engine__counters(follow->engine));
+	log_info("%" PRIu64 " records decoded, up to %X/%08X", follow->stream.records,
+			 (unsigned) (follow->stream.reader.next_lsn >> 32),
+			 (unsigned) follow->stream.reader.next_lsn);
+	summary__log(engine__counters(follow->engine), 0);
+}
+
+/* Wait for the end of a recovery that cannot be followed. */
+static void
+let_end(struct follow *follow, int pidfd)
+{
+	bool		ended = false;
+
+	log_warning("recovery goes on without prefetching");
+	while (!ended && !follow->stop)
+		wait_for(follow, pidfd, -1, &ended);
+}
+
+/* Follow the recovery that a startup process runs.  Returns 0 or -errno. */
+static int
+follow_recovery(struct follow *follow, pid_t startup, int pidfd)
+{
+	struct relpath_layout layout;
+	struct recoverystart start;
+	int			err = controlfile__read(&follow->control, &follow->cluster);
+
+	if (err < 0)
+		log_warning("cannot use \"%s/global/pg_control\": %s", follow->cluster.path,
+					strerror(-err));
+	else
+	{
+		recoverystart__read(&start, &follow->cluster, &follow->control);
+		layout = controlfile__layout(&follow->control, &follow->cluster);
+		layout.timeline = start.timeline;
+		err = stream__begin(&follow->stream, &follow->cluster, &follow->control, &start);
+	}
+	if (err < 0)
+	{
+		let_end(follow, pidfd);
+		return 0;
+	}
+	err = create_engine(follow);
+	if (err == 0)
+	{
+		follow->recoveries++;
+		follow->begin_us = clock__now_us();
+		follow->begin_cpu_us = clock__cpu_us();
+		engine__begin(follow->engine, &layout,
+					  residency__works(follow->cluster.dirfd, layout.tablespace_dir));
+		log_info("recovery of PostgreSQL %d found, from %X/%08X on", follow->cluster.major,
+				 (unsigned) (start.lsn >> 32), (unsigned) start.lsn);
+		position__begin(&follow->position, startup, follow->control.system_identifier,
+						follow->control.wal_segment_bytes);
+		err = prefetch(follow, start.lsn, pidfd);
+		position__end(&follow->position);
+		if (err < 0 && follow->backend == &backend_uring)
+		{
+			log_warning("io_uring failed: %s; using posix_fadvise, which is slower, from now on; "
+						"restart the program to try again", strerror(-err));
+			follow->no_uring = true;
+			err = 0;
+		}
+		(void) engine__end(follow->engine);
+		report(follow);
+		engine__destroy(follow->engine);
+		follow->engine = NULL;
+	}
+	stream__end(&follow->stream);
+	return err;
+}
+
+/* Look for a recovery, and follow it.  Returns 0 or -errno. */
+static int
+look_for_recovery(struct follow *follow)
+{
+	pid_t		postmaster = processes__postmaster(&follow->cluster);
+	pid_t		startup = postmaster > 0 ? processes__startup(&follow->cluster, postmaster) : 0;
+	int			pidfd;
+	int			err = 0;
+
+	if (startup <= 0)
+		return 0;
+	pidfd = (int) syscall(SYS_pidfd_open, startup, 0);
+	if (pidfd < 0 && errno == ESRCH)
+		return 0;
+	if (pidfd < 0)
+	{
+		err = -errno;
+		log_error("cannot watch the startup process: %s; this needs Linux 5.3", strerror(-err));
+		return err;
+	}
+	err = follow_recovery(follow, startup, pidfd);
+	close(pidfd);
+	return err;
+}
+
+/* Is there a server, or was there one?  Answered without keeping the directory open. */
+static bool
+has_server(const struct follow *follow)
+{
+	char		path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/postmaster.pid", follow->options->pgdata) <
+		(int) sizeof(path) && access(path, F_OK) == 0;
+}
+
+/* Follow all recoveries until a signal arrives.  Returns 0 or -errno. */
+static int
+follow_recoveries(struct follow *follow)
+{
+	bool		ended = false;
+	int			err = 0;
+
+	while (err == 0 && !follow->stop)
+	{
+		int			wait_ms = SEARCH_MS;
+
+		if (has_server(follow))
+		{
+			if (cluster__open(&follow->cluster, follow->options->pgdata) == 0)
+				err = look_for_recovery(follow);
+			else
+				wait_ms = BROKEN_MS;
+			cluster__close(&follow->cluster);
+		}
+		if (err == 0 && !follow->stop)
+			wait_for(follow, -1, wait_ms, &ended);
+	}
+	return err;
+}
+
+/* Follow all recoveries of a cluster until a signal arrives.  Returns 0 or -errno. */
+int
+follow__run(const struct follow_options *options)
+{
+	static struct follow follow;
+	int			err;
+
+	follow.options = options;
+	follow.cluster.dirfd = -1;
+	err = cluster__open(&follow.cluster, options->pgdata);
+	if (err == 0)
+		err = cluster__become_owner(&follow.cluster);
+	if (err == 0 && options->block_log != NULL)
+		err = textfile__open(&follow.block_log, options->block_log, "--block-log");
+	if (err == 0 && options->timeline != NULL)
+		err = textfile__open(&follow.timeline, options->timeline, "--timeline");
+	if (err == 0 && follow.timeline != NULL)
+		timeline__begin(follow.timeline);
+	if (err == 0)
+		err = position__create(&follow.position, &follow.cluster, options->position);
+	if (err == 0)
+		err = follow.signal_fd = signals__open();
+	if (err >= 0)
+	{
+		log_info("following recoveries of \"%s\"", follow.cluster.path);
+		cluster__close(&follow.cluster);
+		err = follow_recoveries(&follow);
+	}
+	position__destroy(&follow.position);
+	textfile__close(follow.timeline, "--timeline");
+	textfile__close(follow.block_log, "--block-log");
+	cluster__close(&follow.cluster);
+	return err;
+}

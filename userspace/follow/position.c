@@ -1,0 +1,224 @@
+/*
+ * position.c
+ *		How far a startup process has replayed WAL, seen from outside.
+ *
+ * While a record is replayed, the global variable error_context_stack of the process
+ * points to an entry whose argument is the WAL reader, which has the record's
+ * position.  The reader's first members are the same in PostgreSQL 13 to 18; its
+ * system identifier must be the cluster's, so that anything else is not taken for one.
+ *
+ * Where the process's memory may not be read (ptrace_scope of Yama, another user), a hot
+ * standby is asked by SQL; and before it takes connections, the title of the process has
+ * the segment.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/log.h"
+#include "cluster/symbol.h"
+#include "follow/position.h"
+#include "wal/segments.h"
+
+/* Entries of the stack that are examined: redo of a record may add some. */
+#define STACK_DEPTH		4
+
+/* Time between two looks at the title, us. */
+#define TITLE_US		10000
+
+/* An entry of the stack of error contexts. */
+struct stack_entry
+{
+	uint64_t	previous;		/* address of the next one */
+	uint64_t	callback;		/* a function */
+	uint64_t	argument;		/* for it */
+};
+
+/* The beginning of a WAL reader. */
+struct server_reader
+{
+	uint64_t	routine[3];		/* functions */
+	uint64_t	system_identifier;	/* of the cluster, or 0 */
+	uint64_t	private_data;	/* a pointer */
+	uint64_t	record_lsn;		/* start of the last record read */
+	uint64_t	end_lsn;		/* its end */
+};
+
+static const char *const method_names[POSITION_METHOD_COUNT] = {
+	[POSITION_MEMORY] = "memory",
+	[POSITION_SQL] = "sql",
+	[POSITION_TITLE] = "title",
+};
+
+/* Name of a method, as in the option. */
+const char *
+position__method_name(int method)
+{
+	return method >= 0 && method < POSITION_METHOD_COUNT ? method_names[method] : "none";
+}
+
+/*
+ * Prepare; method is "auto" or the name of the only one that may be used.  Must be called
+ * before other threads are started.  Returns 0 or -errno.
+ */
+int
+position__create(struct position *position, const struct cluster *cluster, const char *method)
+{
+	*position = (struct position) {.cluster = cluster,.forced = -1,.method = -1};
+	for (int i = 0; i < POSITION_METHOD_COUNT; i++)
+		if (strcmp(method, method_names[i]) == 0)
+			position->forced = i;
+	return symbol__start(&position->reader, "error_context_stack");
+}
+
+void
+position__destroy(struct position *position)
+{
+	position__end(position);
+	confined__end(&position->reader);
+}
+
+static bool
+may_use(const struct position *position, enum position_method method)
+{
+	return position->forced < 0 || position->forced == (int) method;
+}
+
+/* Copy from the process's memory.  0 or -errno. */
+static int
+copy(const struct position *position, uint64_t address, void *out, size_t bytes)
+{
+	struct iovec local = {out, bytes};
+	struct iovec remote = {(void *) (uintptr_t) address, bytes};
+	ssize_t		n = process_vm_readv(position->startup, &local, 1, &remote, 1, 0);
+
+	return n == (ssize_t) bytes ? 0 : n < 0 ? -errno : -EFAULT;
+}
+
+/* A startup process has been found. */
+void
+position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
+				uint32_t segment_bytes)
+{
+	uint64_t	top;
+	int			err;
+
+	position->startup = startup;
+	position->system_identifier = system_identifier;
+	position->segment_bytes = segment_bytes;
+	position->lsn = position->stack = 0;
+	position->method = -1;
+	if (!may_use(position, POSITION_MEMORY))
+		return;
+	err = symbol__find(&position->reader, startup, &position->stack);
+	if (err == 0)
+		err = copy(position, position->stack, &top, sizeof(top));
+	if (err < 0)
+	{
+		position->stack = 0;
+		log_info("cannot read the memory of the startup process: %s; following its title, and a "
+				 "hot standby by SQL; to follow each record, set sysctl kernel.yama.ptrace_scope to "
+				 "0, or give this program CAP_SYS_PTRACE", strerror(-err));
+	}
+}
+
+/* It has ended. */
+void
+position__end(struct position *position)
+{
+	query__end(&position->query);
+	position->startup = 0;
+	position->stack = 0;
+}
+
+/* From the process's memory: 0 if no record is being replayed at this moment. */
+static uint64_t
+from_memory(struct position *position)
+{
+	struct server_reader reader;
+	struct stack_entry entry;
+	uint64_t	address;
+
+	if (copy(position, position->stack, &address, sizeof(address)) < 0)
+		return 0;
+	for (int depth = 0; depth < STACK_DEPTH && address != 0; depth++)
+	{
+		if (copy(position, address, &entry, sizeof(entry)) < 0)
+			return 0;
+		if (copy(position, entry.argument, &reader, sizeof(reader)) == 0 &&
+			reader.system_identifier == position->system_identifier &&
+			reader.end_lsn > reader.record_lsn)
+			return reader.record_lsn;
+		address = entry.previous;
+	}
+	return 0;
+}
+
+/* From the title, which ends with the name of a segment. */
+static uint64_t
+from_title(const struct position *position)
+{
+	char		title[256];
+	char		path[64];
+	uint32_t	timeline;
+	uint64_t	segment;
+	size_t		length;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int) position->startup);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	length = fread(title, 1, sizeof(title) - 1, file);
+	fclose(file);
+	title[length] = '\0';
+	length = strlen(title);
+	while (length > 0 && title[length - 1] == ' ')
+		title[--length] = '\0';
+	if (length < WAL_SEGMENT_NAME_LENGTH ||
+		!wal_segments__parse(title + length - WAL_SEGMENT_NAME_LENGTH, position->segment_bytes,
+							 &timeline, &segment))
+		return 0;
+	return segment * position->segment_bytes;
+}
+
+/* Take a position, which never goes backwards. */
+static void
+take(struct position *position, uint64_t lsn, enum position_method method)
+{
+	if (lsn <= position->lsn)
+		return;
+	position->lsn = lsn;
+	if (position->method != (int) method)
+		log_info("following redo by %s", method_names[method]);
+	position->method = method;
+}
+
+/*
+ * The start of the record that is being replayed, as far as it can be seen; 0 if it has
+ * never been.  To be called often.
+ */
+uint64_t
+position__look(struct position *position, uint64_t now_us)
+{
+	if (position->stack != 0)
+		take(position, from_memory(position), POSITION_MEMORY);
+	else
+	{
+		uint64_t	lsn = 0;
+
+		if (may_use(position, POSITION_SQL))
+			lsn = query__position(&position->query, position->cluster, now_us);
+		if (lsn != 0)
+			take(position, lsn, POSITION_SQL);
+		if (may_use(position, POSITION_TITLE) && position->method != POSITION_SQL &&
+			now_us - position->title_us >= TITLE_US)
+		{
+			position->title_us = now_us;
+			take(position, from_title(position), POSITION_TITLE);
+		}
+	}
+	return position->lsn;
+}

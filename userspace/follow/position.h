@@ -1,0 +1,52 @@
+/*
+ * position.h
+ *		How far a startup process has replayed WAL, seen from outside.
+ */
+#ifndef REDOAHEAD_FOLLOW_POSITION_H
+#define REDOAHEAD_FOLLOW_POSITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/confined.h"
+#include "cluster/cluster.h"
+#include "follow/query.h"
+
+/* Where the position comes from, best first. */
+enum position_method
+{
+	POSITION_MEMORY,			/* the process's memory: each record */
+	POSITION_SQL,				/* a query: each record, if the server takes connections */
+	POSITION_TITLE,				/* the process's title: each segment */
+	POSITION_METHOD_COUNT
+};
+
+/* Names of the methods, for an option. */
+#define POSITION_METHODS	"memory|sql|title"
+
+struct position
+{
+	const struct cluster *cluster;	/* whose recovery it is */
+	int			forced;			/* the only method that may be used, -1: any */
+	struct confined reader;		/* finds the variable in the program's file */
+	pid_t		startup;		/* the startup process, 0: none */
+	uint64_t	system_identifier;	/* of the cluster */
+	uint32_t	segment_bytes;	/* size of a WAL segment, bytes */
+	uint64_t	stack;			/* address of error_context_stack, 0: memory cannot be read */
+	struct query query;			/* to the server */
+	uint64_t	title_us;		/* time of the last look at the title, us */
+	uint64_t	lsn;			/* start of the record being replayed, as last seen; 0: none */
+	int			method;			/* that returned it, -1 before */
+};
+
+int			position__create(struct position *position, const struct cluster *cluster,
+							 const char *method);
+void		position__destroy(struct position *position);
+void		position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
+							uint32_t segment_bytes);
+void		position__end(struct position *position);
+uint64_t	position__look(struct position *position, uint64_t now_us);
+const char *position__method_name(int method);
+
+#endif							/* REDOAHEAD_FOLLOW_POSITION_H */

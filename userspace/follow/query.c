@@ -1,0 +1,138 @@
+/*
+ * query.c
+ *		Asks a hot standby how far it has replayed WAL: psql, of the server's own
+ *		installation, is kept connected, and gets a query every now and then.
+ *
+ * Never waits for an answer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cluster/processes.h"
+#include "follow/query.h"
+
+/* Time between two queries, us. */
+#define QUERY_US	20000
+
+/* Time between two attempts to connect, us. */
+#define RETRY_US	1000000
+
+static const char question[] = "select pg_last_wal_replay_lsn();\n";
+
+/* Become psql, with the socket as standard input and output.  Does not return. */
+static void
+become_psql(const struct processes_server *server, int socket)
+{
+	char		port[16];
+	sigset_t	none;
+
+	snprintf(port, sizeof(port), "%d", server->port);
+	sigemptyset(&none);
+	(void) sigprocmask(SIG_SETMASK, &none, NULL);
+	(void) signal(SIGPIPE, SIG_DFL);
+	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0)
+		_exit(126);
+	execl(server->psql, "psql", "-XAtqw", "-h", server->socket_directory, "-p", port, "-d",
+		  "template1", (char *) NULL);
+	_exit(127);
+}
+
+/* Connect, if the server takes connections. */
+static void
+begin(struct query *query, const struct cluster *cluster)
+{
+	struct processes_server server;
+	int			sockets[2];
+
+	if (processes__server(cluster, &server) < 0 || !server.ready ||
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0)
+		return;
+	/* psql waits for its input. */
+	(void) fcntl(sockets[1], F_SETFL, 0);
+	query->psql = fork();
+	if (query->psql == 0)
+		become_psql(&server, sockets[1]);
+	close(sockets[1]);
+	if (query->psql < 0)
+	{
+		close(sockets[0]);
+		query->psql = 0;
+		return;
+	}
+	query->socket = sockets[0];
+	query->pending = false;
+	query->line_bytes = 0;
+}
+
+/* End the client, if there is one. */
+void
+query__end(struct query *query)
+{
+	if (query->psql == 0)
+		return;
+	close(query->socket);
+	(void) kill(query->psql, SIGKILL);
+	(void) waitpid(query->psql, NULL, 0);
+	query->psql = 0;
+}
+
+/* Take what has come of an answer.  Returns a position, or 0. */
+static uint64_t
+take_answer(struct query *query)
+{
+	uint32_t	high;
+	uint32_t	low;
+	ssize_t		n;
+
+	n = recv(query->socket, query->line + query->line_bytes,
+			 sizeof(query->line) - 1 - query->line_bytes, 0);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+	{
+		log_debug("psql has ended; connecting again");
+		query__end(query);
+		return 0;
+	}
+	if (n < 0)
+		return 0;
+	query->line_bytes += (unsigned) n;
+	query->line[query->line_bytes] = '\0';
+	if (strchr(query->line, '\n') == NULL && query->line_bytes < sizeof(query->line) - 1)
+		return 0;
+	query->pending = false;
+	query->line_bytes = 0;
+	if (sscanf(query->line, "%" SCNx32 "/%" SCNx32, &high, &low) != 2)
+		return 0;
+	return (uint64_t) high << 32 | low;
+}
+
+/* The position, if an answer has come; 0 if not.  To be called often. */
+uint64_t
+query__position(struct query *query, const struct cluster *cluster, uint64_t now_us)
+{
+	uint64_t	lsn = 0;
+
+	if (query->psql == 0)
+	{
+		if (now_us < query->retry_us)
+			return 0;
+		query->retry_us = now_us + RETRY_US;
+		begin(query, cluster);
+	}
+	if (query->psql != 0 && query->pending)
+		lsn = take_answer(query);
+	if (query->psql != 0 && !query->pending && now_us - query->sent_us >= QUERY_US)
+	{
+		query->sent_us = now_us;
+		query->pending = send(query->socket, question, sizeof(question) - 1, MSG_NOSIGNAL) ==
+			(ssize_t) sizeof(question) - 1;
+	}
+	return lsn;
+}

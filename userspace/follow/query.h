@@ -1,0 +1,28 @@
+/*
+ * query.h
+ *		Asks a hot standby how far it has replayed WAL.
+ */
+#ifndef REDOAHEAD_FOLLOW_QUERY_H
+#define REDOAHEAD_FOLLOW_QUERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cluster/cluster.h"
+
+struct query
+{
+	pid_t		psql;			/* the client, 0: none */
+	int			socket;			/* its standard input and output */
+	bool		pending;		/* a query has been sent, and not been answered */
+	uint64_t	sent_us;		/* time of that, us */
+	uint64_t	retry_us;		/* time of the next attempt to connect, us */
+	char		line[64];		/* of the answer, as far as it has come */
+	unsigned	line_bytes;		/* length of that */
+};
+
+void		query__end(struct query *query);
+uint64_t	query__position(struct query *query, const struct cluster *cluster, uint64_t now_us);
+
+#endif							/* REDOAHEAD_FOLLOW_QUERY_H */
