@@ -22,6 +22,7 @@ struct subcommand
 static const struct subcommand subcommands[] = {
 	{"follow", "read blocks ahead of redo of a server that is not patched", cmd__follow},
 	{"prefault", "read the blocks that redo of a part of WAL will need", cmd__prefault},
+	{"restore", "restore WAL from an archive ahead of redo, for restore_command", cmd__restore},
 	{"serve", "bring blocks into memory for a patched server's recovery", cmd__serve},
 	{"trace", "show what a recovery waits for, block by block", cmd__trace},
 };

@@ -15,6 +15,7 @@
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
 int			cmd__follow(int argc, char **argv);
 int			cmd__prefault(int argc, char **argv);
+int			cmd__restore(int argc, char **argv);
 int			cmd__serve(int argc, char **argv);
 int			cmd__trace(int argc, char **argv);
 

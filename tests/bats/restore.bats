@@ -1,0 +1,175 @@
+#!/usr/bin/env bats
+# `redoahead restore` as restore_command: with commands that are slow, fail at times, or
+# write piecemeal; alone, and in recoveries of a stock server from an archive.
+
+bats_require_minimum_version 1.5.0
+load lib/servers
+
+setup_file() {
+	suite_begin
+	make_crashed 5 4000
+	copy_cluster "$WORK/crashed" "$WORK/recovered"
+	recover_with "$STOCK" "$WORK/recovered"
+	# What the archive has, in the order of names.
+	as_server_user mkdir "$WORK/archive"
+	as_server_user cp "$WORK/crashed"/pg_wal/0* "$WORK/archive"
+	# A command that notes what it was asked for, and how often.
+	cat >"$WORK/fetch" <<-'END'
+		#!/bin/bash
+		# usage: fetch ARCHIVE NOTES FILE PATH [slow|piecemeal]
+		echo "$3" >>"$2"
+		case ${5-} in
+			slow) sleep 0.2 ;;
+			piecemeal) [ -e "$1/$3" ] || exit 1
+				exec 3>"$4"
+				dd if="$1/$3" bs=200000 count=1 status=none >&3; sleep 0.05
+				dd if="$1/$3" bs=200000 skip=1 status=none >&3; exit ;;
+		esac
+		cp "$1/$3" "$4"
+	END
+	chmod 755 "$WORK/fetch"
+}
+
+setup() {
+	case_begin
+	mapfile -t segments < <(as_server_user ls "$WORK/archive" | sort)
+	as_server_user mkdir -p "$CASE/server/pg_wal" "$CASE/server/global"
+	as_server_user cp "$WORK/crashed/global/pg_control" "$CASE/server/global"
+	spool=$CASE/server/pg_wal/redoahead.spool
+}
+
+# As the server calls it, in its data directory.
+restore() {					# [OPTION...] COMMAND FILE PATH
+	as_server_user env -C "$CASE/server" "$WORK/redoahead" restore "$@"
+}
+
+fetch_command() { echo "$WORK/fetch $WORK/archive $CASE/notes %f %p ${1-}"; }	# [HOW]
+nothing_is_fetched() { ! compgen -G "$spool/*.lock" >/dev/null; }
+settled() { wait_until "the end of fetching" nothing_is_fetched; }
+
+@test "a segment comes, and the next ones are there before they are wanted" {
+	local i
+	restore --jobs 4 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[0]}"
+	for i in 1 2 3 4; do
+		wait_until "segment $i" test -e "$spool/${segments[$i]}"
+		cmp "$spool/${segments[$i]}" "$WORK/archive/${segments[$i]}"
+	done
+	settled
+	[ ! -e "$spool/${segments[5]}" ]
+	for i in 1 2 3 4 5 6; do
+		restore --jobs 4 "$(fetch_command)" "${segments[$i]}" pg_wal/RECOVERYXLOG
+		cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[$i]}"
+		settled
+		[ "$(ls "$spool" | wc -l)" -le 4 ]
+	done
+	# Each one was fetched once.
+	[ -z "$(sort "$CASE/notes" | uniq -d)" ]
+}
+
+@test "what is being fetched is waited for, and not fetched again" {
+	restore --jobs 3 "$(fetch_command slow)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	restore --jobs 3 "$(fetch_command slow)" "${segments[1]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[1]}"
+	settled
+	[ -z "$(sort "$CASE/notes" | uniq -d)" ]
+	# A command that writes piecemeal never shows half a segment.
+	restore --jobs 0 "$(fetch_command piecemeal)" "${segments[5]}" pg_wal/RECOVERYXLOG
+	restore --jobs 8 "$(fetch_command piecemeal)" "${segments[5]}" pg_wal/RECOVERYXLOG
+	until nothing_is_fetched; do
+		for file in "$spool"/????????????????????????; do
+			[ ! -e "$file" ] || cmp "$file" "$WORK/archive/${file##*/}"
+		done
+	done
+}
+
+@test "exit statuses, signals, and no partial files" {
+	run -1 restore "$(fetch_command)" 0000000100000009000000AA pg_wal/RECOVERYXLOG
+	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
+	run -3 restore 'exit 3' "${segments[0]}" pg_wal/RECOVERYXLOG
+	run -127 restore 'no_such_command' "${segments[0]}" pg_wal/RECOVERYXLOG
+	# The server ends recovery on SIGTERM of its command, and on nothing else.
+	run restore 'kill -TERM $$' "${segments[0]}" pg_wal/RECOVERYXLOG
+	[ "$status" -eq 143 ]
+	run -1 restore "echo half > %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	grep -q 'left no complete segment' <<<"$output"
+	run -1 restore "cp $WORK/archive/${segments[1]} %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	run -1 restore "cp $WORK/archive/${segments[0]} %p; exit 1" "${segments[0]}" pg_wal/RECOVERYXLOG
+	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
+	[ -z "$(ls "$spool")" ]
+	# The next one that fails does no harm.
+	restore "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	settled
+	run -1 restore "exit 1" "${segments[1]}" pg_wal/RECOVERYXLOG
+	restore --jobs 0 "printf '%%s' %% > %p" 00000002.history pg_wal/RECOVERYHISTORY
+	[ "$(cat "$CASE/server/pg_wal/RECOVERYHISTORY")" = % ]
+	# pg_rewind, and whoever wants a file elsewhere, gets the plain command.
+	restore "cp $WORK/archive/%f %p" "${segments[3]}" "$CASE/server/pg_wal/${segments[3]}"
+	cmp "$CASE/server/pg_wal/${segments[3]}" "$WORK/archive/${segments[3]}"
+	[ -z "$(ls "$spool")" ]
+}
+
+@test "a spool that a crash left is not believed" {
+	restore --jobs 2 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	settled
+	as_server_user truncate -s 500000 "$spool/${segments[1]}"
+	as_server_user cp "$WORK/archive/${segments[7]}" "$spool/${segments[2]}"
+	as_server_user tee "$spool/${segments[3]}.tmp" <<<half >/dev/null
+	as_server_user cp "$WORK/archive/${segments[9]}" "$spool/${segments[9]}"
+	as_server_user touch "$spool/${segments[1]}.lock"
+	for i in 1 2 3; do
+		restore --jobs 2 "$(fetch_command)" "${segments[$i]}" pg_wal/RECOVERYXLOG
+		cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[$i]}"
+		settled
+	done
+	[ ! -e "$spool/${segments[9]}" ]
+	# Killed in the middle of fetching: another one goes on.
+	(exec "${as_user[@]}" env -C "$CASE/server" "$WORK/redoahead" restore 'exec sleep 1000' "${segments[6]}" pg_wal/RECOVERYXLOG) 3>&- &
+	victim=$!
+	wait_until "the lock" test -e "$spool/${segments[6]}.lock"
+	kill -KILL "$victim"
+	wait "$victim" || true
+	restore --jobs 0 "$(fetch_command)" "${segments[6]}" pg_wal/RECOVERYXLOG
+	restore --jobs 2 "$(fetch_command)" "${segments[6]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[6]}"
+	settled
+	# The spool cannot be made.
+	rm -rf "$spool"
+	as_server_user touch "$spool"
+	restore "$(fetch_command)" "${segments[6]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[6]}"
+}
+
+@test "wrong usage" {
+	run -2 restore 'cp %f %p' "${segments[0]}"
+	grep -q 'give COMMAND, %f and %p: 2 words are not three' <<<"$output"
+	run -2 restore --jobs 65 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
+	grep -q 'not a number from 0 to 64' <<<"$output"
+}
+
+# Lost otherwise: what the command is for; and segments for `follow` that the server has not
+# asked for.
+@test "a stock server recovers from an archive, with follow beside it" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	# Crash recovery takes the first two from pg_wal, see feed_from_archive.
+	feed_from_archive "$DATA"
+	settings "$DATA" recovery_prefetch=off \
+		restore_command="$WORK/redoahead restore --jobs 4 \"$WORK/fetch $WORK/archive $CASE/notes %%f %%p slow\" %f %p"
+	evict "$DATA"
+	(cd / && exec "${as_user[@]}" "$WORK/redoahead" follow -D "$DATA" --stats "$DATA.stats" -v) \
+		>"$DATA.follow.log" 2>&1 </dev/null 3>&- &
+	DAEMON=$!
+	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the end of recovery" is_ready "$DATA"
+	wait_until "the end for follow" grep -q 'recovery ended' "$DATA.follow.log"
+	kill -TERM "$DAEMON"
+	wait "$DAEMON"
+	stop_server "$DATA"
+	same_data "$WORK/recovered" "$DATA"
+	# At the end, the server asks for the last ones again.
+	[ "$(sort "$CASE/notes" | uniq -d | while read -r name; do [ ! -e "$WORK/archive/$name" ] || echo "$name"; done | wc -l)" -le 2 ]
+	no grep -q 'cannot stat.*0000000[2-9]$' "$DATA.log"
+	daemon_has_read "$DATA" 1000
+	spool=$DATA/pg_wal/redoahead.spool settled
+}

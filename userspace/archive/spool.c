@@ -1,0 +1,178 @@
+/*
+ * spool.c
+ *		A directory for segments that were fetched from the archive before the server
+ *		asks for them.
+ *
+ * It is in the directory of WAL, so that a segment is handed over by renaming it, and
+ * that base backups leave it out.  Of a segment NAME, NAME.tmp is being written, and
+ * NAME is complete: it was synced before it got this name.  Whoever fetches it holds a
+ * lock on NAME.lock.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "archive/spool.h"
+#include "wal/page.h"
+#include "wal/segments.h"
+
+/* Make the directory, if it does not exist.  Returns 0 or -errno. */
+int
+spool__open(struct spool *spool, const char *wal_directory)
+{
+	char		control[PATH_MAX];
+	int			fd;
+
+	*spool = (struct spool) {0};
+	if (snprintf(spool->path, sizeof(spool->path), "%s/" WAL_SPOOL_NAME, wal_directory) >=
+		(int) sizeof(spool->path) ||
+		snprintf(control, sizeof(control), "%s/../global/pg_control", wal_directory) >=
+		(int) sizeof(control))
+		return -ENAMETOOLONG;
+	/* pg_wal may be a link; then the server's working directory is the data directory. */
+	fd = open(control, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open("global/pg_control", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+	{
+		if (read(fd, &spool->system_identifier, sizeof(uint64_t)) != sizeof(uint64_t))
+			spool->system_identifier = 0;
+		close(fd);
+	}
+	return mkdir(spool->path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* The path of a segment's file, or of another one beside it.  Returns 0 or -errno. */
+int
+spool__path(const struct spool *spool, const char *name, const char *suffix,
+			char path[PATH_MAX])
+{
+	return snprintf(path, PATH_MAX, "%s/%s%s", spool->path, name, suffix) < PATH_MAX ? 0 :
+		-ENAMETOOLONG;
+}
+
+/*
+ * Is a file the complete segment of that name, and of this cluster?  Only its first page
+ * is examined: redo verifies the rest.
+ */
+bool
+spool__is_segment(const struct spool *spool, const char *path, const char *name,
+				  struct spool_segment *segment)
+{
+	struct wal_long_page_header header;
+	const struct wal_format *format;
+	struct stat st;
+	bool		complete;
+	int			fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	complete = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		pread(fd, &header, sizeof(header), 0) == (ssize_t) sizeof(header);
+	close(fd);
+	if (!complete || header.segment_bytes < WAL_SEGMENT_MIN_BYTES ||
+		header.segment_bytes > WAL_SEGMENT_MAX_BYTES ||
+		(header.segment_bytes & (header.segment_bytes - 1)) != 0 ||
+		st.st_size != (off_t) header.segment_bytes ||
+		!wal_segments__parse(name, header.segment_bytes, &segment->timeline, &segment->number))
+		return false;
+	segment->bytes = header.segment_bytes;
+	format = wal_format__of_page(header.page.magic);
+	return format != NULL &&
+		wal_page__problem(&header, &(struct wal_page_expected)
+						  {
+							  .lsn = segment->number * segment->bytes,
+								  .magic = format->page_magic,
+								  .system_identifier = spool->system_identifier != 0 ?
+								  spool->system_identifier : header.system_identifier,
+								  .segment_bytes = segment->bytes,
+								  .page_bytes = header.page_bytes,
+						  }) == NULL;
+}
+
+/*
+ * Lock a segment, to fetch it.  Returns a descriptor, or -EWOULDBLOCK if somebody else
+ * has it locked and we shall not wait, or -errno.
+ */
+int
+spool__lock(const struct spool *spool, const char *name, bool wait)
+{
+	char		path[PATH_MAX];
+	struct stat locked;
+	struct stat present;
+	int			lock;
+
+	if (spool__path(spool, name, ".lock", path) < 0)
+		return -ENAMETOOLONG;
+	for (;;)
+	{
+		lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (lock < 0)
+			return -errno;
+		if (flock(lock, LOCK_EX | (wait ? 0 : LOCK_NB)) < 0)
+		{
+			int			err = -errno;
+
+			close(lock);
+			if (err == -EINTR)
+				continue;
+			return err;
+		}
+		/* Whoever had it may have removed the file. */
+		if (fstat(lock, &locked) == 0 && stat(path, &present) == 0 &&
+			locked.st_ino == present.st_ino)
+			return lock;
+		close(lock);
+	}
+}
+
+void
+spool__unlock(const struct spool *spool, const char *name, int lock)
+{
+	char		path[PATH_MAX];
+
+	if (spool__path(spool, name, ".lock", path) == 0)
+		(void) unlink(path);
+	close(lock);
+}
+
+/*
+ * Remove segments that the server will not ask for any more: those up to the present
+ * one, and those further ahead than "ahead", left by an earlier recovery.  What is being
+ * fetched stays.
+ */
+void
+spool__clean(const struct spool *spool, const struct spool_segment *present, unsigned ahead)
+{
+	DIR		   *directory = opendir(spool->path);
+	struct dirent *entry;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+	{
+		char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+		char		path[PATH_MAX];
+		uint32_t	timeline;
+		uint64_t	number;
+		int			lock;
+
+		if (!wal_segments__parse(entry->d_name, present->bytes, &timeline, &number) ||
+			(timeline == present->timeline && number > present->number &&
+			 number <= present->number + ahead))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", WAL_SEGMENT_NAME_LENGTH, entry->d_name);
+		lock = spool__lock(spool, name, false);
+		if (lock < 0)
+			continue;
+		if (strcmp(entry->d_name + WAL_SEGMENT_NAME_LENGTH, ".lock") != 0 &&
+			spool__path(spool, entry->d_name, "", path) == 0)
+			(void) unlink(path);
+		spool__unlock(spool, name, lock);
+	}
+	if (directory != NULL)
+		closedir(directory);
+}

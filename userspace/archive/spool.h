@@ -1,0 +1,36 @@
+/*
+ * spool.h
+ *		Segments that were fetched from the archive before the server asks for them.
+ */
+#ifndef REDOAHEAD_ARCHIVE_SPOOL_H
+#define REDOAHEAD_ARCHIVE_SPOOL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct spool
+{
+	char		path[PATH_MAX]; /* of the directory */
+	uint64_t	system_identifier;	/* of the cluster, 0: not known */
+};
+
+/* What is known of a segment's file. */
+struct spool_segment
+{
+	uint32_t	timeline;		/* from its name */
+	uint64_t	number;			/* position / size */
+	uint32_t	bytes;			/* size of a segment */
+};
+
+int			spool__open(struct spool *spool, const char *wal_directory);
+int			spool__path(const struct spool *spool, const char *name, const char *suffix,
+						char path[PATH_MAX]);
+bool		spool__is_segment(const struct spool *spool, const char *path, const char *name,
+							  struct spool_segment *segment);
+int			spool__lock(const struct spool *spool, const char *name, bool wait);
+void		spool__unlock(const struct spool *spool, const char *name, int lock);
+void		spool__clean(const struct spool *spool, const struct spool_segment *present,
+						 unsigned ahead);
+
+#endif							/* REDOAHEAD_ARCHIVE_SPOOL_H */
