@@ -11,6 +11,7 @@ class Config:
     build: str                  # stock, patched, before (of --before), or pg13-compactify
     settings: dict = field(default_factory=dict)
     daemon: bool = False        # is a redoahead daemon running?
+    follow: bool = False        # is that daemon `redoahead follow`, and no part of the server?
     warm: bool = False          # are all files in the page cache before?
     accidents: tuple = ()       # (part of the WAL, signal to the daemon), in order
     traced: str = None          # by `redoahead trace` (trace), or the kernel's events (pages)
@@ -30,6 +31,8 @@ CONFIGS = {config.name: config for config in (
            {'recovery_prefetch': 'try', 'maintenance_io_concurrency': '1000',
             'wal_decode_buffer_size': '16MB'}),
     Config('redoahead', 'redoahead', 'patched', EXTENSION, daemon=True),
+    Config('follow', 'stock, off, and redoahead follow', 'stock', {'recovery_prefetch': 'off'},
+           daemon=True, follow=True),
     Config('before', 'redoahead of --before', 'before', EXTENSION, daemon=True),
     Config('traced', 'redoahead, and redoahead trace', 'patched', EXTENSION, daemon=True,
            traced='trace'),

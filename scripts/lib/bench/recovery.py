@@ -38,6 +38,7 @@ REDO_AT = re.compile(r'redo in progress, .*current LSN: (\S+)')
 REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s, '
                        r'system: ([\d.]+) s, elapsed: ([\d.]+) s')
 CONNECTED = re.compile(r'redoahead: connected to daemon')
+FOLLOWING = re.compile(r'following recoveries of')
 SOCKET = 'pg_stat_tmp/redoahead.sock'
 
 LONGEST_GAP = 3.0               # seconds between two reads of the log, else Suspended
@@ -64,20 +65,20 @@ class Conditions:
 
 
 class Daemon(postgres.Process):
-    """A redoahead daemon that serves a data directory."""
+    """A redoahead daemon that serves a data directory, or follows its recoveries."""
 
-    def __init__(self, program, directory, stats, log, conditions=Conditions()):
+    def __init__(self, program, directory, stats, log, conditions=Conditions(), follow=False):
         self.stats_path = stats
         more = ['--timeline', conditions.timeline] if conditions.timeline else []
         more += ['--block-log', conditions.blocks] if conditions.blocks else []
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot read it.
-        super().__init__([program, 'serve', '-D', directory, '--stats', stats, *more,
+        super().__init__([program, 'follow' if follow else 'serve', '-D', directory, '--stats', stats, *more,
                           *conditions.options], log,
                          as_user=postgres.as_self, limit=conditions.limit)
         socket = os.path.join(directory, SOCKET)
         end = time.monotonic() + 10
-        while not os.path.exists(socket):
+        while not (FOLLOWING.search(self.text()) if follow else os.path.exists(socket)):
             if not self.running() or time.monotonic() > end:
                 self.end()
                 raise RunRejected(f'the redoahead daemon does not serve:\n{self.text()[-2000:]}')
@@ -97,6 +98,9 @@ class Daemon(postgres.Process):
         while time.monotonic() < end:
             if not self.running():
                 return None
+            if not os.path.exists(self.stats_path):
+                time.sleep(postgres.POLL)
+                continue
             with open(self.stats_path, encoding='utf-8') as file:
                 stats = json.load(file)
             if not stats['connected'] and stats['recoveries'] > 0:
@@ -241,6 +245,11 @@ def recover(image, config, builds, place, progress=lambda seconds, lsn: None,
                 raise
 
 
+def daemon_of(config, builds):
+    """The program whose daemon a configuration has: a stock server comes without one."""
+    return builds['patched' if config.follow else config.build].daemon
+
+
 def recover_once(image, config, builds, place, progress, pristine, conditions):
     directory = conditions.directory or os.path.join(place, 'data')
     conditions.copy(image.directory, directory)
@@ -253,8 +262,8 @@ def recover_once(image, config, builds, place, progress, pristine, conditions):
                           pristine, conditions.limit)
     if not config.daemon:
         return run(None)
-    with Daemon(builds[config.build].daemon, directory, os.path.join(place, 'stats.json'),
-                os.path.join(place, 'daemon.log'), conditions) as daemon:
+    with Daemon(daemon_of(config, builds), directory, os.path.join(place, 'stats.json'),
+                os.path.join(place, 'daemon.log'), conditions, config.follow) as daemon:
         return run(daemon)
 
 
@@ -299,7 +308,7 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         if not pristine:
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')
-    if run['connected'] != config.daemon:
+    if run['connected'] != (config.daemon and not config.follow):
         lines = [line for log in (server, daemon) if log for line in log.text().splitlines()
                 if 'redoahead' in line]
         raise RunRejected('\n'.join([

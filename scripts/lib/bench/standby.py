@@ -270,8 +270,8 @@ def run_attempt(setup):
             settings['restore_command'] = f'cp --reflink=never --no-preserve=mode "{archive}/%f" "%p"'
         if config.daemon:
             daemon = stack.enter_context(recovery.Daemon(
-                build.daemon, directory, os.path.join(place, 'stats.json'),
-                os.path.join(place, 'daemon.log'), setup.conditions))
+                recovery.daemon_of(config, setup.builds), directory, os.path.join(place, 'stats.json'),
+                os.path.join(place, 'daemon.log'), setup.conditions, config.follow))
             before = host.process_device_bytes(daemon.pid) or 0
         server = stack.enter_context(postgres.Server(
             build, directory, settings, place, os.path.join(place, 'server.log')))
@@ -284,7 +284,7 @@ def run_attempt(setup):
         run['device_read_bytes'] = read
         run['blocks_read_again'] = max(0, read - resident_bytes(stage, archive)) // recovery.BLOCK
         run['connected'] = bool(re.search(recovery.CONNECTED, server.text()))
-        if run['connected'] != config.daemon:
+        if run['connected'] != (config.daemon and not config.follow):
             raise recovery.RunRejected(f'{config.name}: the startup process did '
                                        f'{"" if run["connected"] else "not "}connect to a daemon')
         if daemon:

@@ -4,11 +4,11 @@ from ..config import STOCK_COLD
 from ..scenario import Scenario
 
 CONFIGS = {
-    'pgbench-off': STOCK_COLD + ('redoahead', 'off-warm', 'default-warm', 'patched', 'unset',
+    'pgbench-off': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'default-warm', 'patched', 'unset',
                                  'absent', 'killed', 'stopped', 'no-prefault', 'before'),
-    'pgbench-fpw': STOCK_COLD + ('redoahead', 'before'),
-    'insert-index': STOCK_COLD + ('redoahead', 'before'),
-    'cached': ('off', 'default', 'redoahead', 'before'),
+    'pgbench-fpw': STOCK_COLD + ('redoahead', 'follow', 'before'),
+    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'before'),
+    'cached': ('off', 'default', 'redoahead', 'follow', 'before'),
 }
 
 

@@ -30,7 +30,7 @@ SOURCES = {
     'paced': (standby.Case('select', streamed=True, paced=True), 'streamed at a rate'),
 }
 QUERIES = {'select': 'pgbench -S at a rate', 'report': 'sequential scans'}
-CONFIGS = (*config.STOCK_COLD, 'redoahead', 'before')
+CONFIGS = (*config.STOCK_COLD, 'redoahead', 'follow', 'before')
 
 
 def load_of(size, queries):
