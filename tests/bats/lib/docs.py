@@ -115,7 +115,7 @@ def members(path, source):
 
 def pieces(message):
     """The parts of a format that are always the same."""
-    parts = re.split(r'%[-+ #0-9.*]*[a-zA-Z]+|[";:,()]|\\"', message.replace('PRIu64', ''))
+    parts = re.split(r'%[-+ #0-9.*]*[a-zA-Z]+|%$|[";:,()]|\\"', re.sub(r'" PRI\w+\s*"', 'd', message))
     return [part.strip() for part in parts if len(part.strip()) >= 5]
 
 
@@ -131,7 +131,7 @@ def tags(path):
 def unexplained(paths):
     explained = ' '.join(text(section(page(path), 'TROUBLESHOOTING')) for path in paths)
     call = re.compile(r'(?:(?:log_(?:error|warning|info)|errmsg|errdetail)\(|drop\(c,)\s*'
-                      r'"((?:[^"\\]|\\.|" PRIu64\s*")*)"')
+                      r'"((?:[^"\\]|\\.|" PRI\w+\s*")*)"')
     for source in sources():
         for message in call.findall(source):
             if pieces(message) and not any(piece in explained for piece in pieces(message)):
