@@ -16,7 +16,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from . import host, postgres, recovery, trace, wal_sender
+from . import archive, host, postgres, recovery, trace, wal_sender
 
 SLICE = 0.5                     # seconds
 SAMPLE = 0.05                   # seconds between two samples of what is replayed
@@ -224,19 +224,15 @@ class Load(postgres.Process):
 
 
 def arrange(stage, streamed, build):
-    """A fresh copy that is to become a standby; returns its archive, and its identifier."""
+    """A fresh copy that is to become a standby; returns its identifier."""
     directory = stage.directory
-    archive = os.path.join(os.path.dirname(directory), 'archive')
-    postgres.remove_tree(archive)
+    archive.remove(directory)
     stage.copy(stage.image.directory, directory)
-    wal = os.path.join(directory, 'pg_wal')
+    archive.take_wal(directory)
     if streamed:
-        postgres.remove_tree(wal)
-    else:
-        os.rename(wal, archive)
-    postgres.make_directory(wal)
+        archive.remove(directory)
     postgres.run(['touch', os.path.join(directory, 'standby.signal')])
-    return archive, postgres.control_data(build, directory)['Database system identifier']
+    return postgres.control_data(build, directory)['Database system identifier']
 
 
 def run_once(setup):
@@ -252,7 +248,7 @@ def run_once(setup):
 def run_attempt(setup):
     case, config, stage, place = setup.case, setup.config, setup.stage, setup.place
     build, directory = setup.builds[config.build], stage.directory
-    archive, system = arrange(stage, case.streamed, build)
+    system = arrange(stage, case.streamed, build)
     cache = host.chill(os.path.dirname(directory))
     for name in ('postgres', 'pgbench', 'psql'):        # with their libraries
         host.fetch(build.program(name))
@@ -267,7 +263,7 @@ def run_attempt(setup):
                 place, setup.wal, stage.image, system, setup.wal_rate if case.paced else None))
             settings.update(sender.settings())
         else:
-            settings['restore_command'] = f'cp --reflink=never --no-preserve=mode "{archive}/%f" "%p"'
+            settings['restore_command'] = archive.copy_command(directory, '%f', '%p')
         if config.daemon:
             daemon = stack.enter_context(recovery.Daemon(
                 recovery.daemon_of(config, setup.builds), directory, os.path.join(place, 'stats.json'),
@@ -282,7 +278,7 @@ def run_attempt(setup):
             run['daemon_device_bytes'] = (host.process_device_bytes(daemon.pid) or 0) - before
             read += run['daemon_device_bytes']
         run['device_read_bytes'] = read
-        run['blocks_read_again'] = max(0, read - resident_bytes(stage, archive)) // recovery.BLOCK
+        run['blocks_read_again'] = max(0, read - resident_bytes(stage)) // recovery.BLOCK
         run['connected'] = bool(re.search(recovery.CONNECTED, server.text()))
         if run['connected'] != (config.daemon and not config.follow):
             raise recovery.RunRejected(f'{config.name}: the startup process did '
@@ -356,16 +352,16 @@ def stamps(server):
     return found
 
 
-def resident_bytes(stage, archive):
+def resident_bytes(stage):
     """Bytes in the page cache of what the copy was made of: at least once they were read.
 
     What redo appended to files was never on the device, and does not count.
     """
     page, found = os.sysconf('SC_PAGE_SIZE'), 0
-    source = stage.image.directory
+    source, archived = stage.image.directory, archive.beside(stage.directory)
     for path in host.files_below(source):
         name = os.path.relpath(path, source)
-        copy = os.path.join(archive, os.path.basename(name)) if name.startswith('pg_wal/') else \
+        copy = os.path.join(archived, os.path.basename(name)) if name.startswith('pg_wal/') else \
             os.path.join(stage.directory, name)
         if os.path.exists(copy):
             found += page * sum(host.residency(copy)[:-(-os.path.getsize(path) // page)])
