@@ -191,6 +191,30 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	nothing_left
 }
 
+# Lost otherwise: times of recoveries that ended early, or found their WAL in pg_wal.
+@test "pitr: recovery from an archive, with and without restore and follow" {
+	measure pitr --archive-latency 300 --config default,follow,follow-cp,redoahead,redoahead-restore
+	look_at pitr <<-'EOS'
+	by = {run['config']: run for run in runs}
+	assert set(by) == {'default', 'follow', 'follow-cp', 'redoahead', 'redoahead-restore'}, runs
+	assert len({run['redo_done_lsn'] for run in runs}) == 1, runs
+	for name, run in by.items():
+	    assert run['connected'] == name.startswith('redoahead'), run
+	    assert run['blocks_read'] > 15000 and run['startup_cpu_seconds'] > 0, run
+	    if name != 'default':
+	        assert run['daemon_blocks_read'] > 1000 and run['daemon_cpu_seconds'] > 0, run
+	# Redo begins with the first segment, and waits for each other one if none is fetched ahead.
+	case = header['cases']['archive']
+	assert case['archive_latency_seconds'] == 0.3, case
+	segments = case['image']['wal_bytes'] >> 24
+	for name in 'default', 'follow-cp', 'redoahead':
+	    assert by[name]['redo_seconds'] > 0.3 * segments and segments >= 3, (segments, by[name])
+	assert case['settings']['default']['hot_standby'] == 'off', case
+	EOS
+	grep -F '| redoahead / redoahead-restore ' "$results/pitr.md"
+	nothing_left
+}
+
 @test "trace: recoveries with and without redoahead trace" {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to trace"
 	measure trace --case pgbench-off

@@ -1,7 +1,23 @@
-"""An archive of WAL beside the data, on the same device, and the restore_command that reads it."""
-import os
+"""An archive of WAL beside the data, on the same device, and the restore_command that reads it.
 
-from . import postgres
+The archive takes a while for each file, as one on another machine does: a script sleeps, then
+copies.  How fast it can send is not modelled.
+"""
+import glob
+import os
+import shlex
+import time
+from dataclasses import dataclass
+
+from . import host, postgres
+
+JOBS = 8                        # segments that `redoahead restore` fetches ahead
+PATIENCE = 30                   # seconds for what it fetches in the background to end
+SCRIPT = '''#!/bin/sh
+# usage: fetch FILE PATH
+sleep {latency}
+exec {copy}
+'''
 
 
 def beside(directory):
@@ -24,3 +40,41 @@ def take_wal(directory):
     wal = os.path.join(directory, 'pg_wal')
     postgres.move(wal, beside(directory))
     postgres.make_directory(wal)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Where WAL is restored from, for recoveries that end where it ends."""
+    place: str                  # directory for the programs that the server runs
+    latency: float              # seconds until a file begins to come
+
+    def arrange(self, directory, program):
+        """Have a copy of a cluster restore its WAL; program is ours, which it can run, too."""
+        take_wal(directory)
+        postgres.run(['touch', os.path.join(directory, 'recovery.signal')])
+        script = SCRIPT.format(latency=self.latency, copy=copy_command(directory, '$1', '$2'))
+        self.install('fetch', script.encode())
+        # The servers' user may not be able to enter the checkout.
+        with open(program, 'rb') as file:
+            self.install('redoahead', file.read())
+
+    def install(self, name, data):
+        with host.create(os.path.join(self.place, name), 'wb') as file:
+            os.fchmod(file.fileno(), 0o755)
+            file.write(data)
+
+    def command(self, restore):
+        """restore_command, by `redoahead restore` or without it."""
+        fetch, program = (shlex.quote(os.path.join(self.place, name))
+                          for name in ('fetch', 'redoahead'))
+        if not restore:
+            return f'{fetch} %f %p'
+        return f'{program} restore --jobs {JOBS} {shlex.quote(f"{fetch} %%f %%p")} %f %p'
+
+    def settle(self, directory):
+        """Wait until nothing is fetched ahead any more, which outlives the server."""
+        end = time.monotonic() + PATIENCE
+        while glob.glob(os.path.join(glob.escape(directory), 'pg_wal/redoahead.spool/*.lock')):
+            if time.monotonic() > end:
+                raise postgres.PostgresError(f'segments are still fetched ahead in {directory}')
+            time.sleep(postgres.POLL)

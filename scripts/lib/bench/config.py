@@ -12,6 +12,7 @@ class Config:
     settings: dict = field(default_factory=dict)
     daemon: bool = False        # is a redoahead daemon running?
     follow: bool = False        # is that daemon `redoahead follow`, and no part of the server?
+    restore: bool = False       # with an archive: does `redoahead restore` fetch from it?
     warm: bool = False          # are all files in the page cache before?
     accidents: tuple = ()       # (part of the WAL, signal to the daemon), in order
     traced: str = None          # by `redoahead trace` (trace), or the kernel's events (pages)

@@ -6,7 +6,7 @@ recoveries are made from.  On an array those share their extents: each lies on
 the disks exactly where the pristine one does, and making it takes no time.
 
 Arrays are one and a half times as large as what is on them, so that seeks are
-as long as on a disk in service.  What is on their modelled disks is kept beside
+as long as on a disk in service; more where recoveries write much.  What is on their modelled disks is kept beside
 the images, or where REDOAHEAD_DISKLAB_DIR names a directory, on tmpfs for
 instance: then other work on the machine's disk cannot make the disks late.
 """
@@ -55,12 +55,12 @@ class Directory:
                 'filesystem': host.mount_of(self.directory)[2]}
 
     @contextlib.contextmanager
-    def stage(self, image, say):
-        """A Stage for an image.  All that it put on the device is removed at the end."""
+    def stage(self, image, say, written=0):
+        """A Stage for an image, with room for so many bytes that recoveries write.  All that it put on the device is removed at the end."""
         home = os.path.join(self.directory, 'redoahead-recovery')
         postgres.remove_tree(home)
         same = os.stat(self.directory).st_dev == os.stat(image.directory).st_dev
-        need = image.facts['data_bytes'] * (1.3 if same else 2.3)
+        need = image.facts['data_bytes'] * (1.3 if same else 2.3) + written
         host.require_space(self.directory, int(need))
         postgres.make_place(home)
         try:
@@ -110,9 +110,9 @@ class Array:
         self.lab('run')
 
     @contextlib.contextmanager
-    def stage(self, image, say):
+    def stage(self, image, say, written=0):
         arguments = ARRAYS[self.name]
-        size = max(int(image.facts['data_bytes'] * SPARE), SMALLEST)
+        size = max(int(image.facts['data_bytes'] * SPARE) + written, SMALLEST)
         host.require_space(os.path.dirname(self.state), size)
         self.lab('down', '--force')
         try:

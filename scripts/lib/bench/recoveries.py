@@ -11,7 +11,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from . import cgroup, config, pagecache, recovery, script, trace
+from . import archive, cgroup, config, pagecache, recovery, script, trace
 from .scenario import Measure, Part
 
 STARTUP = re.compile(r'\[(\d+)\] LOG:  redo starts at ')
@@ -44,11 +44,13 @@ class Case:
     configs: dict               # config.Config by name
     settings: dict = field(default_factory=dict)    # server settings beside the workload's
     memory_limit: int = None    # bytes for server and daemon, or None
+    archived: bool = False      # is WAL restored from an archive (--archive-latency)?
 
 
-def part(name, about, workload, configs, settings=None, memory_limit=None, **more):
+def part(name, about, workload, configs, settings=None, memory_limit=None, archived=False,
+         **more):
     """A part that recovers the image of a workload."""
-    case = Case({each.name: each for each in configs}, settings or {}, memory_limit)
+    case = Case({each.name: each for each in configs}, settings or {}, memory_limit, archived)
     facts = {'memory_limit_bytes': memory_limit, 'settings': {
         each.name: {**recovery.RECOVERING, **workload.settings, **each.settings, **case.settings}
         for each in configs}}
@@ -67,7 +69,13 @@ def limit_missing():
 @contextlib.contextmanager
 def opened(bench, part):
     """What the runner opens a part of recoveries with."""
-    with bench.place('recovery') as place, bench.stage(part) as stage:
+    written = 0
+    if part.details.archived:
+        # The WAL is restored, and the checkpoint at the end writes all data to another place.
+        written = bench.images[part.name].facts['data_bytes']
+        bench.results.header['cases'][part.name]['archive_latency_seconds'] = \
+            bench.options.archive_latency / 1e3
+    with bench.place('recovery') as place, bench.stage(part, written) as stage:
         def run(name, number):
             return recover(bench, part.details, name, stage, place)
         yield run
@@ -78,14 +86,17 @@ def recover(bench, case, name, stage, place):
     chosen = case.configs[name]
     chosen = dataclasses.replace(chosen, settings={**chosen.settings, **case.settings})
     timeline = os.path.join(place, 'timeline') if bench.traces and chosen.daemon else None
+    archived = archive.Archive(place, bench.options.archive_latency / 1e3) \
+        if case.archived else None
     tracing = {'trace': TraceBeside, 'pages': PagesBeside}.get(chosen.traced, Beside)(
         bench.builds[chosen.build].daemon, place, stage)
     with script.maybe(case.memory_limit, cgroup.MemoryLimit) as limit, tracing, \
             trace.Watch(os.path.dirname(stage.directory), stage.image,
                         bench.show(stage.image), stage.model) as watch:
         run = recovery.recover(stage.image, chosen, bench.builds, place, watch.note,
-                               conditions=recovery.Conditions(stage.directory, tracing.copy,
-                                                              limit, timeline))
+                               conditions=recovery.Conditions(
+                                   stage.directory, tracing.copy, limit, timeline,
+                                   archive=archived))
     run.update(watch.figures(run), **tracing.figures())
     complete(run, stage.image)
     if bench.traces:

@@ -16,7 +16,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from . import host, postgres
+from . import archive, host, postgres
 
 BLOCK = 8192                    # bytes in a block
 
@@ -62,6 +62,7 @@ class Conditions:
     timeline: str = None        # file for the daemon's timeline
     blocks: str = None          # file for the daemon's trace of blocks
     options: tuple = ()         # more options of the daemon
+    archive: object = None      # archive.Archive of the WAL, or None: pg_wal has it
 
 
 class Daemon(postgres.Process):
@@ -195,18 +196,20 @@ def wal_bytes_cached(image, directory):
     return os.sysconf('SC_PAGE_SIZE') * sum(host.cached_pages(path) for path in paths)
 
 
-def wal_bytes_read(image, directory, config, limit):
-    """WAL that redo has read from the device, bytes."""
+def wal_bytes_read(image, directory, config, conditions):
+    """WAL that redo has read from the device, bytes; None if restore_command did."""
+    if conditions.archive:
+        return None
     if config.warm:
         return 0
     # Under memory pressure, what was read first has been evicted.
-    return image.facts['wal_bytes'] if limit else wal_bytes_cached(image, directory)
+    return image.facts['wal_bytes'] if conditions.limit else wal_bytes_cached(image, directory)
 
 
 def coverage_of(run):
     """Part of redo's blocks that it did not have to fetch itself, or None."""
     wanted = run['blocks_read'] * BLOCK
-    if run['startup_device_bytes'] is None or wanted == 0:
+    if None in (run['startup_device_bytes'], run['wal_device_bytes']) or wanted == 0:
         return None
     # Of the WAL, it fetched what the daemon did not.
     ahead = (run.get('daemon') or {}).get('wal_blocks_read', 0) * BLOCK
@@ -220,7 +223,8 @@ def costs_of(run):
     counters = run['daemon']
     if not counters or not counters['blocks_read']:
         return {}
-    return {'daemon_us_per_block': round(1e6 * counters['cpu_seconds'] / counters['blocks_read'], 2),
+    return {'daemon_blocks_read': counters['blocks_read'],
+            'daemon_us_per_block': round(1e6 * counters['cpu_seconds'] / counters['blocks_read'], 2),
             'emitted_per_block': round((counters['refs_taken'] - counters['refs_implied']) /
                                        max(1, run['blocks_read']), 4)}
 
@@ -246,20 +250,26 @@ def recover(image, config, builds, place, progress=lambda seconds, lsn: None,
 
 
 def daemon_of(config, builds):
-    """The program whose daemon a configuration has: a stock server comes without one."""
-    return builds['patched' if config.follow else config.build].daemon
+    """Our program of a configuration: a stock server comes without one."""
+    return builds['patched' if config.build == 'stock' else config.build].daemon
 
 
 def recover_once(image, config, builds, place, progress, pristine, conditions):
     directory = conditions.directory or os.path.join(place, 'data')
+    if conditions.archive:
+        archive.remove(directory)       # before disks of a model are cold
     conditions.copy(image.directory, directory)
-    cache = (host.warm if config.warm else host.chill)(directory)
+    files = directory
+    if conditions.archive:
+        conditions.archive.arrange(directory, daemon_of(config, builds))
+        files = os.path.dirname(directory)      # with the archive
+    cache = (host.warm if config.warm else host.chill)(files)
     # What the startup process reads of its own program is not to be measured.
     host.fetch(builds[config.build].program('postgres'))
 
     def run(daemon):
         return run_server(image, config, builds, place, directory, cache, daemon, progress,
-                          pristine, conditions.limit)
+                          pristine, conditions)
     if not config.daemon:
         return run(None)
     with Daemon(daemon_of(config, builds), directory, os.path.join(place, 'stats.json'),
@@ -282,8 +292,12 @@ def add_shares(run):
         run.update(costs_of(run))
 
 
-def run_server(image, config, builds, place, directory, cache, daemon, progress, pristine, limit):
+def run_server(image, config, builds, place, directory, cache, daemon, progress, pristine,
+               conditions):
+    limit, archived = conditions.limit, conditions.archive
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
+    if archived:
+        settings['restore_command'] = archived.command(config.restore)
     accidents = []
     if config.accidents:
         progress = with_accidents(progress, image, config.accidents, daemon, accidents)
@@ -297,7 +311,7 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         if daemon:
             run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
             run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
-        run['wal_device_bytes'] = wal_bytes_read(image, directory, config, limit)
+        run['wal_device_bytes'] = wal_bytes_read(image, directory, config, conditions)
         if device_before:
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']
@@ -308,6 +322,8 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         if not pristine:
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')
+    if archived:
+        archived.settle(directory)
     if run['connected'] != (config.daemon and not config.follow):
         lines = [line for log in (server, daemon) if log for line in log.text().splitlines()
                 if 'redoahead' in line]

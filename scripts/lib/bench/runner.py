@@ -106,9 +106,9 @@ class Bench:
             return script.memory_place(os.path.join(MEMORY, script.default_name()), name)
         return script.work_place(self.root, name, **more)
 
-    def stage(self, part):
-        """The device with the image of a part on it."""
-        return self.device.stage(self.images[part.name], self.progress.say)
+    def stage(self, part, written=0):
+        """The device with the image of a part on it, and room for what recoveries write."""
+        return self.device.stage(self.images[part.name], self.progress.say, written)
 
     def show(self, crashed):
         """A progress function for the recovery under way."""
