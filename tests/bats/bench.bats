@@ -375,12 +375,12 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 @test "recoveries on an array: results, report and plots, and nothing stays" {
 	need_disks
 	/usr/bin/python3 -c 'import matplotlib' 2>/dev/null || skip "matplotlib is not installed"
-	measure s2 --device raid0 --case spindles/off --config off,default,redoahead --plots
+	measure s2 --device raid0 --case spindles/off --config off,default,redoahead,follow --plots
 	grep -E '(min|s) left' "$log"
 	nothing_left
 	look_at s2 <<-'EOS'
 	assert header['device_name'] == 'raid0' and 'loop' in header['device'], header['device']
-	assert [run['config'] for run in runs] == ['off', 'default', 'redoahead']
+	assert [run['config'] for run in runs] == ['off', 'default', 'redoahead', 'follow']
 	for run in runs:
 	    for name in ('redo_seconds', 'ready_seconds', 'device_read_bytes', 'replay_tx_per_minute',
 	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'cache'):
@@ -391,6 +391,7 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	    assert model['disks'] == 8 and model['phase'] == 'run' and len(model['disk']) == 8, model
 	assert header['model_healthy'] in (True, False)
 	assert runs[2]['connected'] and runs[2]['daemon_cpu_seconds'] is not None
+	assert not runs[3]['connected'] and runs[3]['daemon_blocks_read'] > 400, runs[3]
 	for name in 'bars', 'redo', 'device', 'daemon':
 	    path = f'{where}/s2-spindles-off-{name}'
 	    assert open(f'{path}.png', 'rb').read(8) == b'\x89PNG\r\n\x1a\n', name

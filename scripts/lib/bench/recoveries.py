@@ -36,6 +36,7 @@ OF_DAEMON = (
     Measure('daemon_peak_rss_bytes', 'daemon RSS MB', '{:.1f}', 1e-6),
 )
 COMPARED = tuple((name, 'redoahead') for name in ('off', 'default', 'best', 'before'))
+COMPARED_FOLLOW = (('default', 'follow'), ('best', 'follow'), ('follow', 'redoahead'))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def parts(size):
 SCENARIO = Scenario(
     'prefetch', 'prefetching during crash recovery, by kind of WAL', parts,
     recoveries.MEASURES + recoveries.OF_DAEMON,
-    recoveries.COMPARED + tuple(('default', name) for name in (
+    recoveries.COMPARED + recoveries.COMPARED_FOLLOW + tuple(('default', name) for name in (
         'killed', 'stopped', 'absent', 'unset', 'patched')) + (
         ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead')),
     ('redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,

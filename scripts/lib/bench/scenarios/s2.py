@@ -1,4 +1,4 @@
-"""S2: prefetch off, stock's default, stock at its best, and redoahead.
+"""S2: prefetch off, stock's default, stock at its best, redoahead, and stock with follow.
 
 The measurement of 2008 (DBT-2, 20 GB, RAID0 of 8 disks, 2 GB of memory) on today's
 PostgreSQL, with and without full-page images, in three cases:
@@ -15,7 +15,7 @@ from .. import dbt2, recoveries, workload
 from ..config import STOCK_COLD
 from ..scenario import Measure, Scenario, scale_of
 
-CONFIGS = recoveries.named(*STOCK_COLD, 'redoahead', 'before')
+CONFIGS = recoveries.named(*STOCK_COLD, 'redoahead', 'follow', 'before')
 
 
 def scaled(size):
@@ -69,7 +69,7 @@ SCENARIO = Scenario(
     recoveries.MEASURES + recoveries.OF_DEVICE + (
         Measure('replay_tx_per_minute', 'TX/min', '{:.0f}'),
         Measure('replay_to_primary', "of the primary's rate", '{:.2f}')),
-    recoveries.COMPARED, ('redo_seconds',), IN_2008, (
+    recoveries.COMPARED + recoveries.COMPARED_FOLLOW, ('redo_seconds',), IN_2008, (
         'The name of a case ends with full_page_writes. Recovery is the time of redo; device '
         'reads are those from the start of the server to the end of redo. In the case spindles '
         'sessions do not think, so that the primary\'s rate only shows how fast this machine '
