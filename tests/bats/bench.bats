@@ -186,6 +186,9 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	EOS
 	grep -F '| archive/select: redoahead:--readahead-limit=4096:redoahead.prefault=0 / default ' "$results/standby.md"
 	[ -s "$results/standby-paced-report-standby.svg" ]
+	measure standby --case streaming/select --config default,follow:--readahead-limit=4096
+	look_at standby <<<'assert all(run["daemon"]["blocks_read"] > 1000 for run in runs if run["config"] != "default"), runs'
+	grep -F '| streaming/select: follow:--readahead-limit=4096 / default ' "$results/standby.md"
 	run -1 "$bench" standby --size small --case archive/select --config default:--io-depth=1
 	[[ $output == *"--config default:--io-depth=1 is unknown to standby"* ]]
 	nothing_left

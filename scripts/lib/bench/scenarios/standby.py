@@ -14,7 +14,7 @@ before (wal_sender.py).  For reports the WAL is that of a primary with hot_stand
 otherwise replay would wait for each report to end, and that would be what is measured.
 
 A configuration `redoahead:OPTION[:OPTION]` is redoahead with options: those that begin with
--- are the daemon's, others are settings of the server.
+-- are the daemon's, others are settings of the server.  So is `follow:OPTION[:OPTION]`.
 """
 import contextlib
 import dataclasses
@@ -57,8 +57,8 @@ def configured(name):
     if base not in CONFIGS or (more and not config.CONFIGS[base].daemon) or any(
             '=' not in each for each in more):
         raise host.HostError(f'--config {name} is unknown to standby; known are: '
-                             f'{", ".join(CONFIGS)}, redoahead:--OPTION=VALUE and '
-                             'redoahead:SETTING=VALUE')
+                             f'{", ".join(CONFIGS)}; redoahead and follow also with '
+                             ':--OPTION=VALUE and :SETTING=VALUE')
     settings = dict(each.split('=', 1) for each in more if not each.startswith('--'))
     chosen = config.CONFIGS[base]
     return (dataclasses.replace(chosen, name=name, settings={**chosen.settings, **settings}),
