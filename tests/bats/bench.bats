@@ -218,6 +218,20 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	nothing_left
 }
 
+# Lost otherwise: figures of a decoder that stopped early.
+@test "decode: all WAL, by our decoder and by pg_waldump" {
+	measure decode
+	look_at decode <<-'EOS'
+	assert len(runs) == 4 and {run['config'] for run in runs} == {'redoahead', 'pg_waldump'}, runs
+	for case in 'pgbench-off', 'pgbench-fpw':
+	    ours, theirs = (medians[case][name] for name in ('redoahead', 'pg_waldump'))
+	    assert ours['bytes'] == theirs['bytes'] > 10e6 and ours['records'] > 200000, (ours, theirs)
+	    assert min(row['bytes_per_cpu_second'] for row in (ours, theirs)) > 1e7, (ours, theirs)
+	EOS
+	grep -F '| redoahead / pg_waldump ' "$results/decode.md"
+	nothing_left
+}
+
 @test "trace: recoveries with and without redoahead trace" {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to trace"
 	measure trace --case pgbench-off

@@ -2,8 +2,8 @@
 import importlib
 
 # Names of the modules, in the order of the help.
-NAMES = ('prefetch', 'memory', 'standby', 'pitr', 'trace', 's1', 's2', 's3', 's4', 's5', 'fpi',
-         'fpi_servers', 'compactify', 'disks')
+NAMES = ('prefetch', 'memory', 'standby', 'pitr', 'trace', 's1', 's2', 's3', 's4', 's5', 'decode',
+         'fpi', 'fpi_servers', 'compactify', 'disks')
 
 
 def find(name):

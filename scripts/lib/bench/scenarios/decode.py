@@ -1,0 +1,75 @@
+"""Decoding of WAL: the bytes that our decoder reads in a second of CPU time, beside pg_waldump.
+
+Both read all WAL of a crashed cluster of `prefetch` from the page cache, verify each record,
+decode its block references, and print nothing.  CPU time is that of the whole program.
+"""
+import contextlib
+import os
+import re
+import resource
+
+from .. import host, loop, postgres, recovery, workload
+from ..scenario import Measure, Part, Scenario
+
+TOOL = os.path.join(postgres.ROOT, 'build/tests/tools/wal_references')
+CASES = ('pgbench-off', 'pgbench-fpw')
+SEGMENT = 16 << 20              # bytes, as initdb has it
+SLACK = 1 << 20                 # bytes of WAL that may follow the end that an image names
+
+
+def missing():
+    return None if os.access(TOOL, os.X_OK) else f'{TOOL} is missing; run make tests-programs'
+
+
+def commands(image, build):
+    """What is measured, by configuration."""
+    wal, begin = os.path.join(image.directory, 'pg_wal'), image.facts['redo_lsn']
+    return {
+        'redoahead': (TOOL, '--quiet', wal, '1', str(SEGMENT), begin),
+        'pg_waldump': (build.program('pg_waldump'), '--quiet', '--path', wal, '--start', begin,
+                       '--end', image.facts['end_lsn'])}
+
+
+def cpu_seconds():
+    """CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextlib.contextmanager
+def opened(bench, part):
+    image = bench.images[part.name]
+    found = commands(image, bench.builds['stock'])
+    yield lambda name, number: measure(found[name], image)
+
+
+def measure(command, image):
+    """One run; returns its figures."""
+    for path in host.files_below(os.path.join(image.directory, 'pg_wal')):
+        host.fetch(path)
+    before = cpu_seconds()
+    output = loop.command(*command)
+    seconds = cpu_seconds() - before
+    size = image.facts['wal_bytes']
+    counted = re.match(r'(\d+) records, (\d+) bytes', output)
+    if counted and not size <= int(counted[2]) <= size + SLACK:
+        raise recovery.RunRejected(f'{command[0]} read {counted[2]} bytes of WAL, not {size}')
+    return {'cpu_seconds': round(seconds, 4), 'bytes': size,
+            'bytes_per_cpu_second': round(size / seconds),
+            **({'records': int(counted[1])} if counted else {})}
+
+
+def parts(size):
+    loads = workload.make_workloads(size)
+    return tuple(Part(name, loads[name].about, ('redoahead', 'pg_waldump'), opened, loads[name],
+                      missing=missing) for name in CASES)
+
+
+SCENARIO = Scenario(
+    'decode', 'decoding WAL, on one core', parts, (
+        Measure('bytes_per_cpu_second', 'GB/CPU s', '{:.2f}', 1e-9),
+        Measure('cpu_seconds', 'CPU s', '{:.3f}'),
+        Measure('bytes', 'WAL MB', '{:.0f}', 1e-6),
+        Measure('records', 'records', '{:.0f}')),
+    (('redoahead', 'pg_waldump'),), ('bytes_per_cpu_second',), builds=('stock',), numbers=False,
+    rounds=9, space=12 << 30)
