@@ -240,7 +240,7 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 	relation base/5/16384 100
 	local error
 	for error in EPERM ENOSYS; do
-		start "$tools/without_io_uring" $error --
+		start "$tools/without_call" io_uring_setup $error --
 		[ "$(grep -c 'io_uring cannot be used' "$work/log")" = 1 ]
 		grep -q '"backend": "fadvise"' "$work/stats"
 		produce --count 200 --blocks 200 --sequential
@@ -248,6 +248,6 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 		[ "$(field blocks_failed)" = 100 ]
 		stop
 	done
-	run -1 "$tools/without_io_uring" EPERM "$redoahead" serve -D "$pgdata" --backend io_uring
+	run -1 "$tools/without_call" io_uring_setup EPERM "$redoahead" serve -D "$pgdata" --backend io_uring
 	[[ $output == *kernel.io_uring_disabled* ]]
 }
