@@ -2,25 +2,14 @@
  * record.bpf.h
  *		Which WAL record the startup process is redoing, from its own memory.
  *
- * While a record is redone, the argument of the outermost entry of
- * error_context_stack, a variable that every server exports, is the WAL reader.
- * Its layout is that of PostgreSQL 15 to 18; each time it is checked that the
- * reader and its record have the same LSN.  A uprobe would cost the startup
- * process a trap for each record instead.
+ * The layout of the WAL reader is that of PostgreSQL 15 to 18; each time it is
+ * checked that the reader and its record have the same LSN.  A uprobe would cost
+ * the startup process a trap for each record instead.
  */
 #ifndef REDOAHEAD_BPF_RECORD_H
 #define REDOAHEAD_BPF_RECORD_H
 
-/* Entries of error_context_stack that are searched. */
-#define MAX_CONTEXTS	4
-
-/* ErrorContextCallback. */
-struct pg_error_context
-{
-	__u64		previous;		/* the entry around it, NULL for the outermost */
-	__u64		callback;		/* its function */
-	__u64		arg;			/* the function's argument */
-};
+#include "reader.bpf.h"
 
 /* XLogReaderState, PostgreSQL 15 to 18, from its sixth word on. */
 #define PG_READER_OFFSET	40
@@ -49,26 +38,6 @@ struct pg_record
 /* Address of the WAL reader, which does not change during recovery. */
 static __u64 known_reader = 0;
 
-/* Find the WAL reader; 0 if there is none. */
-static __always_inline __u64
-find_reader(void)
-{
-	struct pg_error_context context;
-	__u64		entry = 0;
-
-	if (bpf_probe_read_user(&entry, sizeof(entry), (void *) error_context_address) != 0)
-		return 0;
-	for (int i = 0; i < MAX_CONTEXTS && entry != 0; i++)
-	{
-		if (bpf_probe_read_user(&context, sizeof(context), (void *) entry) != 0)
-			return 0;
-		if (context.previous == 0)
-			return context.arg;
-		entry = context.previous;
-	}
-	return 0;
-}
-
 /* Add the record being redone to an event. */
 static __always_inline void
 note_record(struct trace_read *event)
@@ -79,7 +48,7 @@ note_record(struct trace_read *event)
 	if (error_context_address == 0)
 		return;
 	if (known_reader == 0)
-		known_reader = find_reader();
+		known_reader = find_reader(error_context_address);
 	if (known_reader == 0)
 		return;
 	if (bpf_probe_read_user(&reader, sizeof(reader),

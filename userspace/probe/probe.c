@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "probe/messages.h"
 #include "probe/probe.h"
 #include "probe/refusal.h"
 #include "bpf/trace.skel.h"
@@ -30,19 +31,6 @@ struct probe
 	bool		attached;		/* are they still? */
 	uint64_t	lost_events;	/* before a server was awaited */
 };
-
-/* libbpf's messages go to our log. */
-static int
-log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char		line[1024];
-
-	(void) level;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("%s", line);
-	return 0;
-}
 
 static int
 handle(void *context, void *event, size_t size)
@@ -152,7 +140,7 @@ probe__open(struct probe **result, const struct probe_settings *settings)
 		return -ENOMEM;
 	probe->handler = settings->handler;
 	probe->context = settings->context;
-	libbpf_set_print(log_libbpf);
+	messages__to_log();
 	refusal__collect(&facts, settings->cluster->dirfd);
 	if (refusal__is_certain(&facts))
 		refusal__explain(&facts, 0, reason, sizeof(reason));
