@@ -1,6 +1,6 @@
 /*
  * query.c
- *		Asks a hot standby how far it has replayed WAL: psql, of the server's own
+ *		Queries a hot standby for how far it has replayed WAL: psql, of the server's own
  *		installation, is kept connected, and gets a query every now and then.
  *
  * Never waits for an answer.
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/confined.h"
 #include "base/log.h"
 #include "cluster/processes.h"
 #include "follow/query.h"
@@ -27,7 +28,10 @@
 
 static const char question[] = "select pg_last_wal_replay_lsn();\n";
 
-/* Become psql, with the socket as standard input and output.  Does not return. */
+/*
+ * Become psql, with the socket as standard input and output, and without the capabilities
+ * that this process may have.  Does not return.
+ */
 static void
 become_psql(const struct processes_server *server, int socket)
 {
@@ -38,7 +42,8 @@ become_psql(const struct processes_server *server, int socket)
 	sigemptyset(&none);
 	(void) sigprocmask(SIG_SETMASK, &none, NULL);
 	(void) signal(SIGPIPE, SIG_DFL);
-	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0)
+	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
+		confined__drop_rights() < 0)
 		_exit(126);
 	execl(server->psql, "psql", "-XAtqw", "-h", server->socket_directory, "-p", port, "-d",
 		  "template1", (char *) NULL);

@@ -1,6 +1,6 @@
 /*
  * query.h
- *		Asks a hot standby how far it has replayed WAL.
+ *		Queries a hot standby for how far it has replayed WAL.
  */
 #ifndef REDOAHEAD_FOLLOW_QUERY_H
 #define REDOAHEAD_FOLLOW_QUERY_H
