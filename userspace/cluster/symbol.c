@@ -72,7 +72,7 @@ find_base(Elf *elf, uint64_t *base)
 	return -EINVAL;
 }
 
-/* The address that a process has mapped the start of a file at. */
+/* The address that a process has mapped the start of its program at. */
 static int
 find_mapping(pid_t pid, const struct stat *file, uint64_t *start)
 {
@@ -80,7 +80,7 @@ find_mapping(pid_t pid, const struct stat *file, uint64_t *start)
 	unsigned long long offset;
 	unsigned long inode;
 	char		line[512];
-	int			err = -ENOENT;
+	int			err = -ESRCH;
 	FILE	   *maps;
 
 	snprintf(line, sizeof(line), "/proc/%d/maps", (int) pid);
@@ -124,7 +124,7 @@ symbol__start(struct confined *reader, const char *name)
 	return confined__start(reader, symbol__read, name, sizeof(struct symbol_offsets));
 }
 
-/* Find the variable of the program that a process runs. */
+/* Find the variable of the program that a process runs.  -ESRCH: the process has ended. */
 int
 symbol__find(struct confined *reader, pid_t pid, uint64_t *address)
 {
@@ -138,7 +138,7 @@ symbol__find(struct confined *reader, pid_t pid, uint64_t *address)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int) pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT ? -ESRCH : -errno;
 	err = fstat(fd, &st) < 0 ? -errno : confined__call(reader, fd, &offsets);
 	close(fd);
 	if (err == 0)
