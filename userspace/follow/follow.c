@@ -36,7 +36,7 @@
 /* Time until a data directory that could not be opened is tried again, ms. */
 #define BROKEN_MS		1000
 
-/* Records decoded before completions are looked for: about 100 us. */
+/* Records decoded before completions are collected: about 100 us. */
 #define ROUND_RECORDS	1000
 
 /* Wait for reads, us: while blocks wait for them, and while there is nothing else to do. */
@@ -47,7 +47,7 @@
 #define IDLE_MS			2
 #define MAX_IDLE_MS		20
 
-/* Time between two looks at the state of the server, us. */
+/* Time between two checks of the state of the server, us. */
 #define STATE_US		500000
 
 /* Time between two writes of the statistics file, us. */
@@ -70,7 +70,7 @@ struct follow
 	bool		stop;			/* one of the first two has arrived */
 	uint64_t	begin_us;		/* time at which the recovery was found, us */
 	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
-	uint64_t	state_us;		/* time of the last look at the state of the server, us */
+	uint64_t	state_us;		/* time of the last check of the state of the server, us */
 	uint64_t	statistics_us;	/* time of the last write of the statistics file, us */
 	bool		statistics_failed;	/* the last write failed, and that was logged */
 	uint64_t	recoveries;		/* recoveries found so far */
@@ -173,7 +173,7 @@ add_sample(struct follow *follow, uint64_t now_us)
 
 /* May queries run beside redo?  Their reads must not wait for ours. */
 static void
-look_at_state(struct follow *follow, uint64_t now_us)
+check_state(struct follow *follow, uint64_t now_us)
 {
 	struct processes_server server;
 
@@ -213,13 +213,13 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 	while (!ended && !follow->stop && done >= 0)
 	{
 		uint64_t	now_us = clock__now_us();
-		uint64_t	replay_lsn = position__look(&follow->position, now_us);
+		uint64_t	replay_lsn = position__read(&follow->position, now_us);
 		bool		idle;
 		bool		more;
 
 		if (replay_lsn < start_lsn)
 			replay_lsn = start_lsn;
-		look_at_state(follow, now_us);
+		check_state(follow, now_us);
 		more = decode(follow, replay_lsn, now_us);
 		done = engine__run(follow->engine, replay_lsn, follow->stream.reader.next_lsn,
 						   more ? 0 : BUSY_WAIT_US, more ? 0 : SPARE_WAIT_US);
@@ -325,9 +325,9 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 	return err;
 }
 
-/* Look for a recovery, and follow it.  Returns 0 or -errno. */
+/* Find a recovery, if one runs, and follow it.  Returns 0 or -errno. */
 static int
-look_for_recovery(struct follow *follow)
+find_recovery(struct follow *follow)
 {
 	pid_t		postmaster = processes__postmaster(&follow->cluster);
 	pid_t		startup = postmaster > 0 ? processes__startup(&follow->cluster, postmaster) : 0;
@@ -374,7 +374,7 @@ follow_recoveries(struct follow *follow)
 		if (has_server(follow))
 		{
 			if (cluster__open(&follow->cluster, follow->options->pgdata) == 0)
-				err = look_for_recovery(follow);
+				err = find_recovery(follow);
 			else
 				wait_ms = BROKEN_MS;
 			cluster__close(&follow->cluster);

@@ -8,7 +8,7 @@
  * system identifier must be the cluster's, so that anything else is not taken for one.
  *
  * Where the process's memory may not be read (ptrace_scope of Yama, another user), a hot
- * standby is asked by SQL; and before it takes connections, the title of the process has
+ * standby is queried by SQL; and before it takes connections, the title of the process has
  * the segment.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@
 /* Entries of the stack that are examined: redo of a record may add some. */
 #define STACK_DEPTH		4
 
-/* Time between two looks at the title, us. */
+/* Time between two reads of the title, us. */
 #define TITLE_US		10000
 
 /* An entry of the stack of error contexts. */
@@ -201,7 +201,7 @@ take(struct position *position, uint64_t lsn, enum position_method method)
  * never been.  To be called often.
  */
 uint64_t
-position__look(struct position *position, uint64_t now_us)
+position__read(struct position *position, uint64_t now_us)
 {
 	if (position->stack != 0)
 		take(position, from_memory(position), POSITION_MEMORY);

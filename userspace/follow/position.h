@@ -35,7 +35,7 @@ struct position
 	uint32_t	segment_bytes;	/* size of a WAL segment, bytes */
 	uint64_t	stack;			/* address of error_context_stack, 0: memory cannot be read */
 	struct query query;			/* to the server */
-	uint64_t	title_us;		/* time of the last look at the title, us */
+	uint64_t	title_us;		/* time of the last read of the title, us */
 	uint64_t	lsn;			/* start of the record being replayed, as last seen; 0: none */
 	int			method;			/* that returned it, -1 before */
 };
@@ -46,7 +46,7 @@ void		position__destroy(struct position *position);
 void		position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
 							uint32_t segment_bytes);
 void		position__end(struct position *position);
-uint64_t	position__look(struct position *position, uint64_t now_us);
+uint64_t	position__read(struct position *position, uint64_t now_us);
 const char *position__method_name(int method);
 
 #endif							/* REDOAHEAD_FOLLOW_POSITION_H */
