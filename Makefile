@@ -159,6 +159,7 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 
 # What includes a skeleton cannot be compiled before there is one.
 build/userspace/probe/probe.o build/fuzz/userspace/probe/probe.o: build/bpf/trace.skel.h
+build/userspace/probe/position_probe.o build/fuzz/userspace/probe/position_probe.o: build/bpf/position.skel.h
 
 build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o
 	$(call say,LINK,$@)
@@ -195,5 +196,5 @@ build/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LIB_LIBS)
 
--include build/bpf/trace.d $(OBJECTS:.o=.d) $(DISKMODEL_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
+-include build/bpf/trace.d build/bpf/position.d $(OBJECTS:.o=.d) $(DISKMODEL_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
 	$(FUZZ_SOURCES:%.c=build/fuzz/%.d)

@@ -56,6 +56,12 @@ enum
 	BPF_RB_NO_WAKEUP = 1ULL << 0
 };
 
+struct bpf_pidns_info
+{
+	__u32		pid;
+	__u32		tgid;
+};
+
 #pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)
 
 struct bpf_raw_tracepoint_args

@@ -7,12 +7,15 @@
 #include "engine/setup.h"
 #include "follow/follow.h"
 #include "follow/position.h"
+#include "probe/probe.h"
 
 #define VALUE(member)	offsetof(struct follow_options, member)
 
 static const struct option_spec options[] = {
 	{"position", "auto|" POSITION_METHODS, OPTION_CHOICE, VALUE(position), .initial = "auto",
 	.text = "how to see what redo has reached; auto is the best that works"},
+	{"attach", PROBE_PREFERRED "|" PROBE_FALLBACK, OPTION_CHOICE, VALUE(attach),
+	.text = "attach the BPF program by this method, or not at all"},
 	{"io-depth", "BLOCKS", OPTION_INTEGER, VALUE(io_depth), 1, 4096, SETUP_IO_DEPTH,
 	.text = "most blocks in flight"},
 	{"readahead-limit", "BLOCKS", OPTION_INTEGER, VALUE(readahead_limit), 1, 1048576,

@@ -396,6 +396,8 @@ follow__run(const struct follow_options *options)
 	follow.cluster.dirfd = -1;
 	err = cluster__open(&follow.cluster, options->pgdata);
 	if (err == 0)
+		position__create(&follow.position, &follow.cluster, options->position, options->attach);
+	if (err == 0)
 		err = cluster__become_owner(&follow.cluster);
 	if (err == 0 && options->block_log != NULL)
 		err = textfile__open(&follow.block_log, options->block_log, "--block-log");
@@ -404,7 +406,7 @@ follow__run(const struct follow_options *options)
 	if (err == 0 && follow.timeline != NULL)
 		timeline__begin(follow.timeline);
 	if (err == 0)
-		err = position__create(&follow.position, &follow.cluster, options->position);
+		err = position__start(&follow.position);
 	if (err == 0)
 		err = follow.signal_fd = signals__open();
 	if (err >= 0)

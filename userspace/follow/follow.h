@@ -12,6 +12,7 @@ struct follow_options
 {
 	const char *pgdata;			/* data directory */
 	const char *position;		/* "auto" or the only method that may be used */
+	const char *attach;			/* attach method of the BPF program, NULL: the one that works */
 	const char *backend;		/* "auto", "io_uring" or "fadvise" */
 	const char *block_log;		/* block log, or NULL */
 	const char *statistics;		/* statistics file, or NULL */

@@ -7,9 +7,10 @@
  * position.  The reader's first members are the same in PostgreSQL 13 to 18; its
  * system identifier must be the cluster's, so that anything else is not taken for one.
  *
- * Where the process's memory may not be read (ptrace_scope of Yama, another user), a hot
- * standby is queried by SQL; and before it takes connections, the title of the process has
- * the segment.
+ * Where the process's memory may not be read (ptrace_scope of Yama, another user), a BPF
+ * program reads it in the process itself.  Where that may not be loaded, a hot standby is
+ * queried by SQL; and before it takes connections, the title of the process has the
+ * segment.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -48,6 +49,7 @@ struct server_reader
 
 static const char *const method_names[POSITION_METHOD_COUNT] = {
 	[POSITION_MEMORY] = "memory",
+	[POSITION_BPF] = "bpf",
 	[POSITION_SQL] = "sql",
 	[POSITION_TITLE] = "title",
 };
@@ -59,17 +61,35 @@ position__method_name(int method)
 	return method >= 0 && method < POSITION_METHOD_COUNT ? method_names[method] : "none";
 }
 
+static bool
+may_use(const struct position *position, enum position_method method)
+{
+	return position->forced < 0 || position->forced == (int) method;
+}
+
 /*
- * Prepare; method is "auto" or the name of the only one that may be used.  Must be called
- * before other threads are started.  Returns 0 or -errno.
+ * Prepare, with all rights that this process was started with; method is "auto" or the name
+ * of the only one that may be used, attach is the attach method of BPF, NULL: any.
  */
-int
-position__create(struct position *position, const struct cluster *cluster, const char *method)
+void
+position__create(struct position *position, const struct cluster *cluster, const char *method,
+				 const char *attach)
 {
 	*position = (struct position) {.cluster = cluster,.forced = -1,.method = -1};
 	for (int i = 0; i < POSITION_METHOD_COUNT; i++)
 		if (strcmp(method, method_names[i]) == 0)
 			position->forced = i;
+	if (may_use(position, POSITION_BPF))
+		position->probe_err = position_probe__open(&position->probe, cluster, attach);
+}
+
+/*
+ * Start the child that reads the server's program.  Must be called before other threads
+ * are started.  Returns 0 or -errno.
+ */
+int
+position__start(struct position *position)
+{
 	return symbol__start(&position->reader, "error_context_stack");
 }
 
@@ -77,13 +97,8 @@ void
 position__destroy(struct position *position)
 {
 	position__end(position);
+	position_probe__close(position->probe);
 	confined__end(&position->reader);
-}
-
-static bool
-may_use(const struct position *position, enum position_method method)
-{
-	return position->forced < 0 || position->forced == (int) method;
 }
 
 /* Copy from the process's memory.  0 or -errno. */
@@ -97,12 +112,46 @@ copy(const struct position *position, uint64_t address, void *out, size_t bytes)
 	return n == (ssize_t) bytes ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
+/* Read the memory of the process from now on.  Returns false after a message. */
+static bool
+begin_memory(struct position *position, uint64_t stack)
+{
+	uint64_t	top;
+	int			err = copy(position, stack, &top, sizeof(top));
+
+	if (err == 0)
+	{
+		position->stack = stack;
+		return true;
+	}
+	log_info("cannot read the memory of the startup process: %s; to follow each record, set sysctl "
+			 "kernel.yama.ptrace_scope to 0, or give this program CAP_SYS_PTRACE", strerror(-err));
+	return false;
+}
+
+/* Have BPF read it.  Logs why that is not possible. */
+static void
+begin_bpf(struct position *position, uint64_t stack)
+{
+	int			err = position->probe_err;
+
+	if (err == 0)
+		err = position_probe__begin(position->probe, position->startup, stack,
+									position->system_identifier);
+	position->attached = err == 0;
+	if (err < 0)
+		log_info("cannot follow redo by BPF: %s; %s", strerror(-err),
+				 err == -EPERM || err == -EACCES ?
+				 "start this program as root, or as the owner with CAP_BPF and CAP_PERFMON" :
+				 "--verbose shows the kernel's messages");
+}
+
 /* A startup process has been found. */
 void
 position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
 				uint32_t segment_bytes)
 {
-	uint64_t	top;
+	uint64_t	stack;
 	int			err;
 
 	position->startup = startup;
@@ -110,17 +159,17 @@ position__begin(struct position *position, pid_t startup, uint64_t system_identi
 	position->segment_bytes = segment_bytes;
 	position->lsn = position->stack = 0;
 	position->method = -1;
-	if (!may_use(position, POSITION_MEMORY))
+	if (!may_use(position, POSITION_MEMORY) && !may_use(position, POSITION_BPF))
 		return;
-	err = symbol__find(&position->reader, startup, &position->stack);
-	if (err == 0)
-		err = copy(position, position->stack, &top, sizeof(top));
+	err = symbol__find(&position->reader, startup, &stack);
 	if (err < 0)
+		log_info("cannot find error_context_stack in the startup process: %s%s", strerror(-err),
+				 err == -ESRCH ? "" : "; use a server whose program has dynamic symbols, or give this "
+				 "program CAP_SYS_PTRACE");
+	else if (!may_use(position, POSITION_MEMORY) || !begin_memory(position, stack))
 	{
-		position->stack = 0;
-		log_info("cannot read the memory of the startup process: %s; following its title, and a "
-				 "hot standby by SQL; to follow each record, set sysctl kernel.yama.ptrace_scope to "
-				 "0, or give this program CAP_SYS_PTRACE", strerror(-err));
+		if (may_use(position, POSITION_BPF))
+			begin_bpf(position, stack);
 	}
 }
 
@@ -129,6 +178,8 @@ void
 position__end(struct position *position)
 {
 	query__end(&position->query);
+	position_probe__end(position->probe);
+	position->attached = false;
 	position->startup = 0;
 	position->stack = 0;
 }
@@ -196,6 +247,24 @@ take(struct position *position, uint64_t lsn, enum position_method method)
 	position->method = method;
 }
 
+/* Take the positions of the methods that are less exact than memory and BPF. */
+static void
+read_others(struct position *position, uint64_t now_us)
+{
+	uint64_t	lsn = 0;
+
+	if (may_use(position, POSITION_SQL))
+		lsn = query__position(&position->query, position->cluster, now_us);
+	if (lsn != 0)
+		take(position, lsn, POSITION_SQL);
+	if (may_use(position, POSITION_TITLE) && position->method != POSITION_SQL &&
+		now_us - position->title_us >= TITLE_US)
+	{
+		position->title_us = now_us;
+		take(position, from_title(position), POSITION_TITLE);
+	}
+}
+
 /*
  * The start of the record that is being replayed, as far as it can be seen; 0 if it has
  * never been.  To be called often.
@@ -205,20 +274,12 @@ position__read(struct position *position, uint64_t now_us)
 {
 	if (position->stack != 0)
 		take(position, from_memory(position), POSITION_MEMORY);
-	else
-	{
-		uint64_t	lsn = 0;
-
-		if (may_use(position, POSITION_SQL))
-			lsn = query__position(&position->query, position->cluster, now_us);
-		if (lsn != 0)
-			take(position, lsn, POSITION_SQL);
-		if (may_use(position, POSITION_TITLE) && position->method != POSITION_SQL &&
-			now_us - position->title_us >= TITLE_US)
-		{
-			position->title_us = now_us;
-			take(position, from_title(position), POSITION_TITLE);
-		}
-	}
+	else if (position->attached)
+		take(position, position_probe__lsn(position->probe), POSITION_BPF);
+	/* BPF knows the position once redo has read a block. */
+	if (position->method == POSITION_BPF)
+		query__end(&position->query);
+	else if (position->stack == 0)
+		read_others(position, now_us);
 	return position->lsn;
 }

@@ -12,18 +12,20 @@
 #include "base/confined.h"
 #include "cluster/cluster.h"
 #include "follow/query.h"
+#include "probe/position_probe.h"
 
 /* Where the position comes from, best first. */
 enum position_method
 {
 	POSITION_MEMORY,			/* the process's memory: each record */
+	POSITION_BPF,				/* a BPF program in it: each file that the process reads */
 	POSITION_SQL,				/* a query: each record, if the server takes connections */
 	POSITION_TITLE,				/* the process's title: each segment */
 	POSITION_METHOD_COUNT
 };
 
 /* Names of the methods, for an option. */
-#define POSITION_METHODS	"memory|sql|title"
+#define POSITION_METHODS	"memory|bpf|sql|title"
 
 struct position
 {
@@ -34,14 +36,18 @@ struct position
 	uint64_t	system_identifier;	/* of the cluster */
 	uint32_t	segment_bytes;	/* size of a WAL segment, bytes */
 	uint64_t	stack;			/* address of error_context_stack, 0: memory cannot be read */
+	struct position_probe *probe;	/* the BPF program, or NULL */
+	int			probe_err;		/* why there is none, -errno */
+	bool		attached;		/* it is */
 	struct query query;			/* to the server */
 	uint64_t	title_us;		/* time of the last read of the title, us */
 	uint64_t	lsn;			/* start of the record being replayed, as last seen; 0: none */
 	int			method;			/* that returned it, -1 before */
 };
 
-int			position__create(struct position *position, const struct cluster *cluster,
-							 const char *method);
+void		position__create(struct position *position, const struct cluster *cluster,
+							 const char *method, const char *attach);
+int			position__start(struct position *position);
 void		position__destroy(struct position *position);
 void		position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
 							uint32_t segment_bytes);
