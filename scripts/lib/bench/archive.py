@@ -3,6 +3,7 @@
 The archive takes a while for each file, as one on another machine does: a script sleeps, then
 copies.  How fast it can send is not modelled.
 """
+import contextlib
 import glob
 import os
 import shlex
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from . import host, postgres
 
 JOBS = 8                        # segments that `redoahead restore` fetches ahead
-PATIENCE = 30                   # seconds for what it fetches in the background to end
+PATIENCE = 60                   # seconds for what it does in the background to end
 SCRIPT = '''#!/bin/sh
 # usage: fetch FILE PATH
 sleep {latency}
@@ -40,6 +41,15 @@ def take_wal(directory):
     wal = os.path.join(directory, 'pg_wal')
     postgres.move(wal, beside(directory))
     postgres.make_directory(wal)
+
+
+def runs(program):
+    """Does a process run the program of a path?"""
+    for path in glob.glob('/proc/[0-9]*/exe'):
+        with contextlib.suppress(OSError):      # it goes meanwhile, or is another user's
+            if os.readlink(path) == program:
+                return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -71,10 +81,11 @@ class Archive:
             return f'{fetch} %f %p'
         return f'{program} restore --jobs {JOBS} {shlex.quote(f"{fetch} %%f %%p")} %f %p'
 
-    def settle(self, directory):
-        """Wait until nothing is fetched ahead any more, which outlives the server."""
+    def settle(self):
+        """Wait for the end of what `redoahead restore` does in the background."""
+        program = os.path.join(self.place, 'redoahead')
         end = time.monotonic() + PATIENCE
-        while glob.glob(os.path.join(glob.escape(directory), 'pg_wal/redoahead.spool/*.lock')):
+        while runs(program):
             if time.monotonic() > end:
-                raise postgres.PostgresError(f'segments are still fetched ahead in {directory}')
+                raise postgres.PostgresError(f'{program} still runs after the server has ended')
             time.sleep(postgres.POLL)

@@ -6,9 +6,10 @@ recoveries are made from.  On an array those share their extents: each lies on
 the disks exactly where the pristine one does, and making it takes no time.
 
 Arrays are one and a half times as large as what is on them, so that seeks are
-as long as on a disk in service; more where recoveries write much.  What is on their modelled disks is kept beside
-the images, or where REDOAHEAD_DISKLAB_DIR names a directory, on tmpfs for
-instance: then other work on the machine's disk cannot make the disks late.
+as long as on a disk in service; more where recoveries write much.  What is on
+their modelled disks is kept beside the images, or where REDOAHEAD_DISKLAB_DIR
+names a directory, on tmpfs for instance: then other work on the machine's disk
+cannot make the disks late.
 """
 import contextlib
 import dataclasses
@@ -56,7 +57,10 @@ class Directory:
 
     @contextlib.contextmanager
     def stage(self, image, say, written=0):
-        """A Stage for an image, with room for so many bytes that recoveries write.  All that it put on the device is removed at the end."""
+        """A Stage for an image, with room for so many bytes that recoveries write.
+
+        All that it put on the device is removed at the end.
+        """
         home = os.path.join(self.directory, 'redoahead-recovery')
         postgres.remove_tree(home)
         same = os.stat(self.directory).st_dev == os.stat(image.directory).st_dev

@@ -222,6 +222,12 @@ def process_cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def machine_cpu_seconds():
+    """CPU time that all processes and the kernel have used, seconds."""
+    user, nice, system, _, _, irq, softirq = map(int, first_line('/proc/stat', 'cpu ').split()[:7])
+    return (user + nice + system + irq + softirq) / os.sysconf('SC_CLK_TCK')
+
+
 def waited_for_ticks(pid):
     """CPU time of the children that a process has waited for, clock ticks."""
     fields = stat_fields(pid)

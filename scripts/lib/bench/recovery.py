@@ -298,6 +298,7 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
     if archived:
         settings['restore_command'] = archived.command(config.restore)
+        used = host.machine_cpu_seconds()
     accidents = []
     if config.accidents:
         progress = with_accidents(progress, image, config.accidents, daemon, accidents)
@@ -308,6 +309,8 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         run = {'workload': image.workload.name, 'config': config.name, 'cache': cache}
         run.update(watch_redo(server, progress))
         device_after = host.device_reads(directory)
+        if archived:
+            run['machine_cpu_seconds'] = round(host.machine_cpu_seconds() - used, 2)
         if daemon:
             run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
             run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
@@ -323,7 +326,7 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
             run['blocks_read'] = blocks_read_by_redo(server)
         server.stop('fast' if pristine else 'immediate')
     if archived:
-        archived.settle(directory)
+        archived.settle()
     if run['connected'] != (config.daemon and not config.follow):
         lines = [line for log in (server, daemon) if log for line in log.text().splitlines()
                 if 'redoahead' in line]

@@ -53,12 +53,14 @@ def parts(size):
 SCENARIO = Scenario(
     'pitr', 'recovery from an archive whose command takes a while', parts, (
         *(each for each in recoveries.MEASURES if each.key != 'coverage'),
+        Measure('machine_cpu_seconds', 'all CPU', '{:.2f}'),
         Measure('daemon_blocks_read', 'by the daemon', '{:.0f}'), *recoveries.OF_DEVICE),
     tuple((stock, ours) for ours in OURS for stock in ('off', 'default', 'best')) + (
         ('follow-cp', 'follow'), ('default', 'restore'), ('redoahead', 'redoahead-restore')),
     ('redo_seconds',), notes=(
         'Redo waits for each segment that is not there, which is part of its time. Startup CPU is '
-        'without the commands that the server runs, daemon CPU without `redoahead restore`.',),
+        'without the commands that the server runs, daemon CPU without `redoahead restore`; all '
+        'CPU is that of the whole machine until the end of redo.',),
     daemon=True, arrays=True, space=20 << 30,
     options=(('--archive-latency', {
         'type': script.positive, 'default': 200, 'metavar': 'MS',
