@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load lib/servers
+load lib/blocks
 
 setup_file() {
 	suite_begin
@@ -13,7 +14,7 @@ setup_file() {
 	# What the archive has, in the order of names.
 	as_server_user mkdir "$WORK/archive"
 	as_server_user cp "$WORK/crashed"/pg_wal/0* "$WORK/archive"
-	# A command that notes what it was asked for, and how often.
+	# A command that notes what is requested, and how often.
 	cat >"$WORK/fetch" <<-'END'
 		#!/bin/bash
 		# usage: fetch ARCHIVE NOTES FILE PATH [slow|piecemeal]
@@ -44,10 +45,11 @@ restore() {					# [OPTION...] COMMAND FILE PATH
 }
 
 fetch_command() { echo "$WORK/fetch $WORK/archive $CASE/notes %f %p ${1-}"; }	# [HOW]
-nothing_is_fetched() { ! compgen -G "$spool/*.lock" >/dev/null; }
-settled() { wait_until "the end of fetching" nothing_is_fetched; }
+# Do no processes of ours run any more?
+nothing_restores() { ! pgrep -f "$WORK/redoahead restore" >/dev/null; }
+settled() { wait_until "the end of the background" nothing_restores; }
 
-@test "a segment comes, and the next ones are there before they are wanted" {
+@test "a segment comes, and the next ones are there before they are requested" {
 	local i
 	restore --jobs 4 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[0]}"
@@ -76,7 +78,7 @@ settled() { wait_until "the end of fetching" nothing_is_fetched; }
 	# A command that writes piecemeal never shows half a segment.
 	restore --jobs 0 "$(fetch_command piecemeal)" "${segments[5]}" pg_wal/RECOVERYXLOG
 	restore --jobs 8 "$(fetch_command piecemeal)" "${segments[5]}" pg_wal/RECOVERYXLOG
-	until nothing_is_fetched; do
+	until nothing_restores; do
 		for file in "$spool"/????????????????????????; do
 			[ ! -e "$file" ] || cmp "$file" "$WORK/archive/${file##*/}"
 		done
@@ -91,15 +93,21 @@ settled() { wait_until "the end of fetching" nothing_is_fetched; }
 	# The server ends recovery on SIGTERM of its command, and on nothing else.
 	run restore 'kill -TERM $$' "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ "$status" -eq 143 ]
-	run -1 restore "echo half > %p" "${segments[0]}" pg_wal/RECOVERYXLOG
-	grep -q 'left no complete segment' <<<"$output"
-	run -1 restore "cp $WORK/archive/${segments[1]} %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	# What the command has restored, the server judges: it refuses a file of another size,
+	# and must not take it for the end of the archive.
+	restore "echo half > %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	[ "$(cat "$CASE/server/pg_wal/RECOVERYXLOG")" = half ]
 	run -1 restore "cp $WORK/archive/${segments[0]} %p; exit 1" "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
 	[ -z "$(ls "$spool")" ]
 	# The next one that fails does no harm.
-	restore "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	restore "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p || { echo half > %p; exit 1; }" "${segments[0]}" pg_wal/RECOVERYXLOG
 	settled
+	[ -z "$(ls "$spool")" ]
+	# Nor does one that is wrong.
+	restore --jobs 3 "if [ %f = ${segments[0]} ]; then cp $WORK/archive/%f %p; else cp $WORK/archive/${segments[8]} %p; fi" "${segments[0]}" pg_wal/RECOVERYXLOG
+	settled
+	[ -z "$(ls "$spool")" ]
 	run -1 restore "exit 1" "${segments[1]}" pg_wal/RECOVERYXLOG
 	restore --jobs 0 "printf '%%s' %% > %p" 00000002.history pg_wal/RECOVERYHISTORY
 	[ "$(cat "$CASE/server/pg_wal/RECOVERYHISTORY")" = % ]
@@ -140,6 +148,95 @@ settled() { wait_until "the end of fetching" nothing_is_fetched; }
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[6]}"
 }
 
+# What redo of a segment needs and is there, with how many of them are in the page cache.
+listed_and_resident() {		# SEGMENT
+	as_server_user "$WORK/redoahead" prefault -D "$CASE/server" --dry-run --wal "$WORK/archive" "$1" 2>/dev/null |
+		paths_of | while read -r path block; do
+			[ ! -e "$CASE/server/$path" ] || [ $((block * 8192)) -ge "$(stat -c %s "$CASE/server/$path")" ] || echo "$path $block"
+		done >"$CASE/listed"
+	echo "$(wc -l <"$CASE/listed")" "$(resident "$CASE/server" <"$CASE/listed")"
+}
+
+# A data directory, and two processes that pass for its postmaster and startup process.
+pretend_server() {
+	rm -rf "$CASE/server"
+	copy_cluster "$WORK/crashed" "$CASE/server"
+	evict "$CASE/server/base"
+	(exec "${as_user[@]}" env -C "$CASE/server" bash -c '
+		echo $$ >postmaster.pid; (exec -a "postgres: startup recovering" sleep 1000) & wait') 3>&- &
+	pretended=$!
+	wait_until "the pretended server" has_startup
+}
+
+has_startup() { startup=$(pgrep -P "$(cat "$CASE/server/postmaster.pid")" -f '^postgres: startup'); }
+
+end_pretended() {
+	kill -KILL "$startup"
+	wait "$pretended"
+}
+
+nobody_prefaults() { flock -n "$spool/prefaulted" true; }
+has_prefaulted() { [ "$(wc -l <"$spool/prefaulted")" = "$1" ]; }
+
+# Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.
+@test "what redo of the next segments needs is read, unless follow does that" {
+	local listed resident
+	# Those of updates, behind the checkpoint.
+	local first
+	first=$("$STOCK/bin/pg_controldata" "$WORK/crashed" | sed -n "s/.*REDO WAL file: *//p")
+	mapfile -t segments < <(printf '%s\n' "${segments[@]}" | sed -n "/$first/,\$p")
+	pretend_server
+	restore --jobs 3 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	wait_until "the third segment" has_prefaulted 3
+	for i in 1 2 3; do
+		read -r listed resident < <(listed_and_resident "${segments[$i]}")
+		[ "$listed" -gt 200 ]
+		# The last record may end in a segment that is not there; and there are kernels that
+		# reclaim what has not been used for a second (DAMON).  Without prefaulting it is a third.
+		[ "$resident" -ge $((listed * 3 / 4)) ] || { echo "segment $i: $resident of $listed" >&2; return 1; }
+	done
+	# Memory for more of them is freed as the server takes them.
+	restore --jobs 3 "$(fetch_command)" "${segments[1]}" pg_wal/RECOVERYXLOG
+	wait_until "the next segment" grep -q "^$((16#${segments[4]:16:8})) " "$spool/prefaulted"
+	wait_until "the end" nobody_prefaults
+	has_prefaulted 3
+	no grep -q "^$((16#${segments[1]:16:8})) " "$spool/prefaulted"
+	# Not by request; not while somebody holds the lock of follow; not without a server.
+	for how in --no-prefault --locked --gone; do
+		end_pretended
+		pretend_server
+		as_server_user mkdir -p "$spool"
+		exec 8<"$spool"
+		[ "$how" != --locked ] || flock -s 8
+		[ "$how" != --gone ] || rm "$CASE/server/postmaster.pid"
+		restore --jobs 3 $([ "$how" != --no-prefault ] || echo "$how") "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
+		wait_until "segment 3" test -e "$spool/${segments[3]}"
+		settled
+		exec 8<&-
+		[ ! -e "$spool/prefaulted" ]
+	done
+	end_pretended
+}
+
+# Lost otherwise: a restart of the server, which would wait for a command that hangs; and the
+# end of its logger, which waits for all that have its log open.
+@test "what is fetched ahead ends with the startup process" {
+	pretend_server
+	restore --jobs 3 "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p || sleep 1234" "${segments[0]}" pg_wal/RECOVERYXLOG \
+		7>"$CASE/log-of-server"
+	wait_until "three commands" hangs 3
+	[ -z "$(find /proc/[0-9]*/fd -lname "$CASE/log-of-server" 2>/dev/null)" ]
+	end_pretended
+	settled
+	hangs 0
+	# A lock that is left does not count.
+	restore --jobs 0 "$(fetch_command)" "${segments[1]}" pg_wal/RECOVERYXLOG
+	restore --jobs 1 "$(fetch_command)" "${segments[1]}" pg_wal/RECOVERYXLOG
+	settled
+}
+
+hangs() { [ "$(pgrep -fc '^sleep 1234' || true)" = "$1" ]; }
+
 @test "wrong usage" {
 	run -2 restore 'cp %f %p' "${segments[0]}"
 	grep -q 'give COMMAND, %f and %p: 2 words are not three' <<<"$output"
@@ -148,7 +245,7 @@ settled() { wait_until "the end of fetching" nothing_is_fetched; }
 }
 
 # Lost otherwise: what the command is for; and segments for `follow` that the server has not
-# asked for.
+# requested.
 @test "a stock server recovers from an archive, with follow beside it" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	# Crash recovery takes the first two from pg_wal, see feed_from_archive.

@@ -1,7 +1,7 @@
 /*
  * spool.c
  *		A directory for segments that were fetched from the archive before the server
- *		asks for them.
+ *		requests them.
  *
  * It is in the directory of WAL, so that a segment is handed over by renaming it, and
  * that base backups leave it out.  Of a segment NAME, NAME.tmp is being written, and
@@ -21,28 +21,43 @@
 #include "wal/page.h"
 #include "wal/segments.h"
 
+/* If this is the data directory, remember it and its system identifier. */
+static bool
+read_control(struct spool *spool, const char *directory)
+{
+	char		path[PATH_MAX];
+	bool		done;
+	int			fd;
+
+	if (snprintf(path, sizeof(path), "%s/global/pg_control", directory) >= (int) sizeof(path))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = read(fd, &spool->system_identifier, sizeof(uint64_t)) == sizeof(uint64_t);
+	close(fd);
+	if (done)
+		snprintf(spool->pgdata, sizeof(spool->pgdata), "%s", directory);
+	else
+		spool->system_identifier = 0;
+	return done;
+}
+
 /* Make the directory, if it does not exist.  Returns 0 or -errno. */
 int
 spool__open(struct spool *spool, const char *wal_directory)
 {
-	char		control[PATH_MAX];
-	int			fd;
-
 	*spool = (struct spool) {0};
 	if (snprintf(spool->path, sizeof(spool->path), "%s/" WAL_SPOOL_NAME, wal_directory) >=
-		(int) sizeof(spool->path) ||
-		snprintf(control, sizeof(control), "%s/../global/pg_control", wal_directory) >=
-		(int) sizeof(control))
+		(int) sizeof(spool->path))
 		return -ENAMETOOLONG;
-	/* pg_wal may be a link; then the server's working directory is the data directory. */
-	fd = open(control, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fd = open("global/pg_control", O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
+	/* pg_wal may be a link; the server runs commands in its data directory. */
+	if (!read_control(spool, "."))
 	{
-		if (read(fd, &spool->system_identifier, sizeof(uint64_t)) != sizeof(uint64_t))
-			spool->system_identifier = 0;
-		close(fd);
+		char		parent[PATH_MAX];
+
+		if (snprintf(parent, sizeof(parent), "%s/..", wal_directory) < (int) sizeof(parent))
+			(void) read_control(spool, parent);
 	}
 	return mkdir(spool->path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
@@ -141,8 +156,40 @@ spool__unlock(const struct spool *spool, const char *name, int lock)
 	close(lock);
 }
 
+/* Wait until nobody fetches a segment. */
+void
+spool__wait(const struct spool *spool, const char *name)
+{
+	char		path[PATH_MAX];
+	int			lock;
+
+	if (spool__path(spool, name, ".lock", path) < 0)
+		return;
+	lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (lock < 0)
+		return;
+	while (flock(lock, LOCK_SH) < 0 && errno == EINTR)
+		;
+	close(lock);
+}
+
 /*
- * Remove segments that the server will not ask for any more: those up to the present
+ * Does somebody read segments of the spool who prefetches for this server?  He holds a
+ * lock on the directory (follow/stream.c).
+ */
+bool
+spool__is_followed(const struct spool *spool)
+{
+	int			fd = open(spool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool		followed = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return followed;
+}
+
+/*
+ * Remove segments that the server will not request any more: those up to the present
  * one, and those further ahead than "ahead", left by an earlier recovery.  What is being
  * fetched stays.
  */

@@ -1,6 +1,6 @@
 /*
  * spool.h
- *		Segments that were fetched from the archive before the server asks for them.
+ *		Segments that were fetched from the archive before the server requests them.
  */
 #ifndef REDOAHEAD_ARCHIVE_SPOOL_H
 #define REDOAHEAD_ARCHIVE_SPOOL_H
@@ -12,6 +12,7 @@
 struct spool
 {
 	char		path[PATH_MAX]; /* of the directory */
+	char		pgdata[PATH_MAX];	/* data directory, empty: not known */
 	uint64_t	system_identifier;	/* of the cluster, 0: not known */
 };
 
@@ -30,6 +31,8 @@ bool		spool__is_segment(const struct spool *spool, const char *path, const char 
 							  struct spool_segment *segment);
 int			spool__lock(const struct spool *spool, const char *name, bool wait);
 void		spool__unlock(const struct spool *spool, const char *name, int lock);
+void		spool__wait(const struct spool *spool, const char *name);
+bool		spool__is_followed(const struct spool *spool);
 void		spool__clean(const struct spool *spool, const struct spool_segment *present,
 						 unsigned ahead);
 

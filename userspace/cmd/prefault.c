@@ -59,5 +59,5 @@ cmd__prefault(int argc, char **argv)
 		return EXIT_FAILED;
 	values.options.words = values.words.words;
 	values.options.word_count = values.words.count;
-	return prefault__run(&values.options) < 0 ? EXIT_FAILED : EXIT_OK;
+	return prefault__run(&values.options, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -17,6 +17,8 @@ struct restore_arguments
 static const struct option_spec options[] = {
 	{"jobs", "SEGMENTS", OPTION_INTEGER, offsetof(struct restore_arguments, options.jobs), 0, 64, "8",
 	.text = "segments to fetch ahead, at the same time"},
+	{"no-prefault", NULL, OPTION_FLAG, offsetof(struct restore_arguments, options.no_prefault),
+	.text = "do not read the blocks into the page cache that redo of these segments will need"},
 	{0}
 };
 
@@ -37,7 +39,7 @@ static const struct options_command command = {
 	.words = "COMMAND %f %p",
 	.words_offset = offsetof(struct restore_arguments, words),
 	.doc = "For restore_command: has COMMAND, a shell command as restore_command takes it, restore "
-	"the file that the server asks for, and fetch the next segments at the same time.\v"
+	"the file that the server requests, and fetch the next segments at the same time.\v"
 	"In postgresql.conf, write %%f and %%p in COMMAND, and %f and %p behind it: "
 	"restore_command = 'redoahead restore \"cp /archive/%%f %%p\" %f %p'",
 	.check = check,

@@ -13,6 +13,7 @@
 
 /* Default limits. */
 #define SETUP_IO_DEPTH			"1024"
+#define SETUP_IO_DEPTH_NUMBER	1024
 #define SETUP_READAHEAD_LIMIT	"65536"
 #define SETUP_FILES				"1000"
 #define SETUP_FILES_NUMBER		1000

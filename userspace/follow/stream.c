@@ -8,9 +8,11 @@
  * behind that position, decoding begins again where redo is.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -42,6 +44,24 @@ open_segments(struct stream *stream, uint32_t segment_bytes, uint32_t timeline)
 	return err;
 }
 
+/*
+ * If segments are fetched ahead, let `redoahead restore` know that their blocks are read:
+ * it reads them itself while nobody holds a lock on the directory.
+ */
+static void
+lock_spool(struct stream *stream)
+{
+	if (stream->spool_fd >= 0)
+		return;
+	stream->spool_fd = openat(stream->segments.dirfd, WAL_SPOOL_NAME,
+							  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (stream->spool_fd >= 0 && flock(stream->spool_fd, LOCK_SH | LOCK_NB) < 0)
+	{
+		close(stream->spool_fd);
+		stream->spool_fd = -1;
+	}
+}
+
 /* Begin to decode.  Returns 0, or -errno after a message. */
 int
 stream__begin(struct stream *stream, const struct cluster *cluster,
@@ -58,7 +78,7 @@ stream__begin(struct stream *stream, const struct cluster *cluster,
 	};
 	int			err;
 
-	*stream = (struct stream) {.segments = {.fd = -1,.dirfd = -1}};
+	*stream = (struct stream) {.segments = {.fd = -1,.dirfd = -1},.spool_fd = -1};
 	if (snprintf(stream->directory, sizeof(stream->directory), "%s/pg_wal", cluster->path) >=
 		(int) sizeof(stream->directory))
 		return -ENAMETOOLONG;
@@ -77,6 +97,7 @@ stream__begin(struct stream *stream, const struct cluster *cluster,
 	}
 	wal_reader__begin(&stream->reader, start->lsn);
 	stream->found = true;
+	lock_spool(stream);
 	return 0;
 }
 
@@ -88,6 +109,8 @@ stream__end(struct stream *stream)
 	needed_blocks__destroy(&stream->needed);
 	wal_reader__destroy(&stream->reader);
 	wal_segments__close(&stream->segments);
+	if (stream->spool_fd >= 0)
+		close(stream->spool_fd);
 	stream->open = false;
 }
 
@@ -128,6 +151,7 @@ end_for_now(struct stream *stream, uint64_t replay_lsn, uint64_t now_us)
 {
 	stream->retry_us = now_us + RETRY_US;
 	wal_segments__forget(&stream->segments);
+	lock_spool(stream);
 	/* Redo knows better. */
 	if (replay_lsn > stream->reader.next_lsn)
 	{

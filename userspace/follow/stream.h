@@ -26,6 +26,7 @@ struct stream
 	uint64_t	retry_us;		/* where WAL ended, time of the next attempt, us */
 	uint64_t	timeline_us;	/* time of the next search for a new timeline, us */
 	uint64_t	records;		/* records decoded */
+	int			spool_fd;		/* the spool of `redoahead restore`, locked; -1: none */
 };
 
 int			stream__begin(struct stream *stream, const struct cluster *cluster,

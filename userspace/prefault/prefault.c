@@ -18,6 +18,7 @@
 #include "base/signals.h"
 #include "cluster/cluster.h"
 #include "cluster/controlfile.h"
+#include "cluster/processes.h"
 #include "cluster/recoverystart.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
@@ -325,6 +326,7 @@ static int
 open_engine(struct prefault *prefault)
 {
 	struct relpath_layout layout = controlfile__layout(&prefault->control, &prefault->cluster);
+	struct processes_server server;
 	int			err;
 
 	err = setup__engine(&prefault->engine, &(struct setup)
@@ -339,6 +341,9 @@ open_engine(struct prefault *prefault)
 		return err;
 	engine__begin(prefault->engine, &layout,
 				  residency__works(prefault->cluster.dirfd, layout.tablespace_dir));
+	/* If queries may run, their reads must not wait for ours. */
+	engine__share(prefault->engine, processes__server(&prefault->cluster, &server) == 0 &&
+				  server.ready);
 	fit_batch(prefault);
 	return 0;
 }
@@ -371,13 +376,17 @@ run(struct prefault *prefault)
 	return err == 0 && prefault->stop ? -EINTR : err;
 }
 
-/* The subcommand.  Returns 0 or -errno, after a message. */
+/*
+ * Prefault what the user wants.  "bytes", which may be NULL, receives the size of the blocks
+ * that redo needs.  Returns 0, or -errno after a message.
+ */
 int
-prefault__run(const struct prefault_options *options)
+prefault__run(const struct prefault_options *options, uint64_t *bytes)
 {
 	static struct prefault prefault;
 	int			err;
 
+	memset(&prefault, 0, sizeof(prefault));
 	prefault.options = options;
 	prefault.cluster.dirfd = -1;
 	if (options->relation != NULL &&
@@ -397,5 +406,7 @@ prefault__run(const struct prefault_options *options)
 		close(prefault.signal_fd);
 	}
 	cluster__close(&prefault.cluster);
+	if (bytes != NULL)
+		*bytes = prefault.summary.blocks * prefault.control.block_size;
 	return err;
 }

@@ -26,6 +26,6 @@ struct prefault_options
 	bool		json;			/* print a summary as JSON */
 };
 
-int			prefault__run(const struct prefault_options *options);
+int			prefault__run(const struct prefault_options *options, uint64_t *bytes);
 
 #endif							/* REDOAHEAD_PREFAULT_PREFAULT_H */

@@ -1,0 +1,34 @@
+# Blocks that `redoahead prefault --dry-run` lists, and the page cache.
+
+# Blocks of a listing as "PATH BLOCK", of tablespace pg_default and pg_global.
+paths_of() {
+	sed -nE 's/^lsn: [^,]*, rel ([0-9]+)\/([0-9]+)\/([0-9]+)( fork ([a-z]+))? blk ([0-9]+).*/\1 \2 \3 \5 \6/p' |
+		awk '{
+			fork = NF == 5 ? "_" $4 : ""; block = $NF; segment = int(block / 131072)
+			path = ($1 == 1664 ? "global/" : "base/" $2 "/") $3 fork (segment ? "." segment : "")
+			print path, block % 131072 }' | sort -u
+}
+
+# How many of the blocks "PATH BLOCK" from standard input are in the page cache.
+resident() {				# DATA
+	python3 -c '
+import ctypes, mmap, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+blocks = {}
+for line in sys.stdin:
+    path, block = line.split()
+    blocks.setdefault(path, []).append(int(block))
+count = 0
+for path, numbers in blocks.items():
+    if not os.path.exists(sys.argv[1] + "/" + path):
+        continue
+    with open(sys.argv[1] + "/" + path, "rb") as file:
+        size = file.seek(0, 2)
+        address = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), ctypes.c_long(0))
+        pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
+        assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages) == 0
+        libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+    count += sum(pages[2 * n] & 1 and pages[2 * n + 1] & 1 for n in numbers if 2 * n + 1 < len(pages))
+print(count)' "$1"
+}

@@ -1,0 +1,321 @@
+/*
+ * ahead.c
+ *		Fetches the segments behind the present one, and reads the blocks that redo of
+ *		them will need, before the server requests them.
+ *
+ * All of it runs in the background: a process for each segment that nobody has fetched
+ * yet, and one that prefaults segment after segment, unless `redoahead follow` does that
+ * already.  They report nothing: behind the last segment the command has to fail, and
+ * whatever else is wrong shows when the server requests the segment.
+ *
+ * They are children of a process that waits for them, ends them when the startup process
+ * ends, and exits with status 0.  In a container, the server may be the parent of all
+ * orphans, and takes one that a signal ends for a backend that has crashed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "archive/ahead.h"
+#include "archive/fetch.h"
+#include "base/clock.h"
+#include "cluster/processes.h"
+#include "common/available.h"
+#include "engine/setup.h"
+#include "prefault/prefault.h"
+#include "wal/segments.h"
+
+/* File in the spool, with a line for each segment that has been prefaulted. */
+#define PREFAULTED_NAME		"prefaulted"
+
+/* Prefault at most one in so many bytes of available memory before redo comes to it. */
+#define MEMORY_PART			8
+
+/* Most segments that are fetched ahead. */
+#define MAX_AHEAD			64
+
+/* Time between two checks for children that have ended, ms. */
+#define CHILD_WAIT_MS		20
+
+/* What is to end has this time for it before it is killed, us. */
+#define END_WAIT_US			5000000
+
+/* Segments that have been prefaulted and not been requested. */
+struct prefaulted
+{
+	FILE	   *file;			/* holds their numbers; locked by who prefaults */
+	unsigned	count;			/* how many */
+	uint64_t	numbers[MAX_AHEAD]; /* of segments */
+	uint64_t	bytes[MAX_AHEAD];	/* size of the blocks that redo of them needs, bytes */
+};
+
+/* Fetch a segment that we hold the lock of. */
+static void
+fetch_ahead(const struct restore_options *options, const struct spool *spool, const char *name,
+			int lock)
+{
+	char		path[PATH_MAX];
+	char		fetched[PATH_MAX];
+
+	if (spool__path(spool, name, "", path) == 0 &&
+		fetch__segment(options->command, spool, name, fetched))
+		(void) rename(fetched, path);
+	spool__unlock(spool, name, lock);
+}
+
+/* Start a process in a process group of its own.  As fork(). */
+static pid_t
+fork_group(void)
+{
+	pid_t		pid = fork();
+
+	if (pid >= 0)
+		(void) setpgid(pid, pid);
+	return pid;
+}
+
+/*
+ * Start to fetch a segment, unless it is there or somebody fetches it.  Returns the
+ * process that does it, or a negative number.
+ */
+static pid_t
+start_fetching(const struct restore_options *options, const struct spool *spool,
+			   const char *name)
+{
+	char		path[PATH_MAX];
+	int			lock = spool__lock(spool, name, false);
+	pid_t		pid = -1;
+
+	if (lock < 0)
+		return -1;
+	if (spool__path(spool, name, "", path) == 0 && access(path, F_OK) < 0)
+		pid = fork_group();
+	if (pid == 0)
+	{
+		fetch_ahead(options, spool, name, lock);
+		_exit(0);
+	}
+	/* The lock is the child's from now on. */
+	if (pid > 0)
+		close(lock);
+	else
+		spool__unlock(spool, name, lock);
+	return pid;
+}
+
+/* Open the file of what has been prefaulted.  False if somebody else prefaults. */
+static bool
+open_prefaulted(struct prefaulted *prefaulted, const struct spool *spool,
+				const struct spool_segment *present, uint64_t jobs)
+{
+	char		path[PATH_MAX];
+	uint64_t	number;
+	uint64_t	bytes;
+	int			fd;
+
+	*prefaulted = (struct prefaulted) {0};
+	if (spool__path(spool, PREFAULTED_NAME, "", path) < 0)
+		return false;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return false;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || (prefaulted->file = fdopen(fd, "r+")) == NULL)
+	{
+		close(fd);
+		return false;
+	}
+	while (prefaulted->count < MAX_AHEAD &&
+		   fscanf(prefaulted->file, "%" SCNu64 " %" SCNu64, &number, &bytes) == 2)
+		if (number > present->number && number <= present->number + jobs)
+		{
+			prefaulted->numbers[prefaulted->count] = number;
+			prefaulted->bytes[prefaulted->count++] = bytes;
+		}
+	return true;
+}
+
+/* Add a segment, and write the file anew. */
+static void
+add_prefaulted(struct prefaulted *prefaulted, uint64_t number, uint64_t bytes)
+{
+	FILE	   *file = prefaulted->file;
+
+	if (prefaulted->count == MAX_AHEAD)
+		return;
+	prefaulted->numbers[prefaulted->count] = number;
+	prefaulted->bytes[prefaulted->count++] = bytes;
+	rewind(file);
+	if (ftruncate(fileno(file), 0) < 0)
+		return;
+	for (unsigned i = 0; i < prefaulted->count; i++)
+		fprintf(file, "%" PRIu64 " %" PRIu64 "\n", prefaulted->numbers[i], prefaulted->bytes[i]);
+	(void) fflush(file);
+}
+
+static bool
+is_prefaulted(const struct prefaulted *prefaulted, uint64_t number)
+{
+	for (unsigned i = 0; i < prefaulted->count; i++)
+		if (prefaulted->numbers[i] == number)
+			return true;
+	return false;
+}
+
+/* Size of all blocks that wait in the page cache for redo, bytes. */
+static uint64_t
+bytes_prefaulted(const struct prefaulted *prefaulted)
+{
+	uint64_t	bytes = 0;
+
+	for (unsigned i = 0; i < prefaulted->count; i++)
+		bytes += prefaulted->bytes[i];
+	return bytes;
+}
+
+/* Prefault the next segments, in their order. */
+static void
+prefault_ahead(const struct restore_options *options, const struct spool *spool,
+			   const struct spool_segment *present)
+{
+	struct prefaulted prefaulted;
+
+	if (spool__is_followed(spool) || !open_prefaulted(&prefaulted, spool, present, options->jobs))
+		return;
+	for (uint64_t number = present->number + 1; number <= present->number + options->jobs; number++)
+	{
+		char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+		char		path[PATH_MAX];
+		char	   *word = path;
+		struct spool_segment segment;
+		uint64_t	bytes;
+
+		if (is_prefaulted(&prefaulted, number))
+			continue;
+		if (bytes_prefaulted(&prefaulted) > available__bytes() / MEMORY_PART)
+			break;
+		/* The last record ends in the segment after it. */
+		wal_segments__name(present->timeline, number + 1, present->bytes, name);
+		spool__wait(spool, name);
+		wal_segments__name(present->timeline, number, present->bytes, name);
+		spool__wait(spool, name);
+		/* It may not exist, or the server has taken it: redo comes to it now. */
+		if (spool__path(spool, name, "", path) < 0 ||
+			!spool__is_segment(spool, path, name, &segment) ||
+			prefault__run(&(struct prefault_options)
+						  {
+							  .pgdata = spool->pgdata,.backend = "auto",.words = &word,
+								  .word_count = 1,.io_depth = SETUP_IO_DEPTH_NUMBER
+						  }, &bytes) < 0)
+			break;
+		add_prefaulted(&prefaulted, number, bytes);
+	}
+	fclose(prefaulted.file);
+}
+
+/* A descriptor of the startup process, which becomes readable when it ends; -1: none. */
+static int
+open_startup(const struct spool *spool)
+{
+	struct cluster cluster;
+	pid_t		postmaster;
+	pid_t		startup = 0;
+
+	if (spool->pgdata[0] == '\0' || cluster__open(&cluster, spool->pgdata) < 0)
+		return -1;
+	postmaster = processes__postmaster(&cluster);
+	if (postmaster > 0)
+		startup = processes__startup(&cluster, postmaster);
+	cluster__close(&cluster);
+	return startup > 0 ? (int) syscall(SYS_pidfd_open, startup, 0) : -1;
+}
+
+/* Wait for the end of the children, which are "count", at most until a time. */
+static unsigned
+wait_until(unsigned count, uint64_t end_us, int startup)
+{
+	struct pollfd file = {.fd = startup,.events = POLLIN};
+
+	while (count > 0 && clock__now_us() < end_us)
+	{
+		pid_t		pid = waitpid(-1, NULL, WNOHANG);
+
+		if (pid > 0)
+			count--;
+		else if (poll(&file, 1, CHILD_WAIT_MS) > 0)
+			break;
+	}
+	return count;
+}
+
+/* Start all that runs in the background, and end it when the startup process ends. */
+static void
+run(const struct restore_options *options, const struct spool *spool,
+	const struct spool_segment *present)
+{
+	int			startup = open_startup(spool);
+	pid_t		pids[MAX_AHEAD + 1];
+	unsigned	count = 0;
+	unsigned	left;
+
+	for (uint64_t i = 1; i <= options->jobs && i <= MAX_AHEAD; i++)
+	{
+		char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+
+		wal_segments__name(present->timeline, present->number + i, present->bytes, name);
+		pids[count] = start_fetching(options, spool, name);
+		count += pids[count] > 0;
+	}
+	if (!options->no_prefault && startup >= 0)
+	{
+		pids[count] = fork_group();
+		if (pids[count] == 0)
+		{
+			prefault_ahead(options, spool, present);
+			_exit(0);
+		}
+		count += pids[count] > 0;
+	}
+	left = wait_until(count, UINT64_MAX, startup);
+	for (int signal = SIGTERM; left > 0; signal = SIGKILL)
+	{
+		for (unsigned i = 0; i < count; i++)
+			(void) kill(-pids[i], signal);
+		left = wait_until(left, clock__now_us() + END_WAIT_US, -1);
+	}
+}
+
+/*
+ * Fetch the segments behind the present one in the background, and prefault them.  Does
+ * not wait.  Nothing of the server's stays open: neither its log, nor files that it has
+ * removed.
+ */
+void
+ahead__start(const struct restore_options *options, const struct spool *spool,
+			 const struct spool_segment *present)
+{
+	pid_t		pid = fork();
+
+	if (pid == 0)
+	{
+		int			silence = open("/dev/null", O_RDWR);
+
+		if (setsid() >= 0 && silence >= 0 && fork() == 0)
+		{
+			(void) dup2(silence, STDIN_FILENO);
+			(void) dup2(silence, STDOUT_FILENO);
+			(void) dup2(silence, STDERR_FILENO);
+			(void) close_range(STDERR_FILENO + 1, ~0U, 0);
+			run(options, spool, present);
+		}
+		_exit(0);
+	}
+	if (pid > 0)
+		(void) waitpid(pid, NULL, 0);
+}
