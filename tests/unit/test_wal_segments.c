@@ -144,6 +144,39 @@ TEST(test_history_files_that_are_wrong)
 	}
 }
 
+static void
+expect_descendant(uint32_t timeline, uint64_t lsn, uint32_t expected, uint64_t expected_begin)
+{
+	uint64_t	begin = 0;
+
+	assert_int_equal(wal_segments__descendant(&segments, timeline, lsn, &begin), expected);
+	assert_int_equal(begin, expected_begin);
+}
+
+/* The newest timeline that goes on from ours; a newer one of another branch does not count. */
+TEST(test_descendant)
+{
+	open_it(2, NULL);
+	expect_descendant(2, 0, 0, 0);
+	make_file("00000002.history", "1\t0/480000\n", 0);
+	make_file("00000003.history", "1\t0/480000\n2\t0/580000\n", 0);
+	make_file("00000005.history", "1\t0/480000\n2\t0/680000\n", 0);
+	make_file("00000004.history", "1\t0/480000\n2\t0/580000\n3\t0/880000\n", 0);
+	/* Siblings of 2, and files that are incomplete or no history files. */
+	make_file("00000007.history", "1\t0/780000\n", 0);
+	make_file("0000000A.history", "1\t0/480000\n3\t0/780000\n", 0);
+	make_file("0000000B.history", "1\t0/480000\n2\t0/7800", 0);
+	make_file("0000000C.history", "garbage", 0);
+	make_file("0000000D.history.tmp", "2\t0/780000\n", 0);
+	make_file("0000000e.history", "2\t0/780000\n", 0);
+	expect_descendant(2, 0, 5, 0x680000);
+	expect_descendant(2, 0x680000, 5, 0x680000);
+	expect_descendant(2, 0x680001, 0, 0);
+	expect_descendant(3, 0x580000, 10, 0x780000);
+	expect_descendant(3, 0x780001, 4, 0x880000);
+	expect_descendant(5, 0, 0, 0);
+}
+
 TEST(test_decompression)
 {
 	char		space[16];

@@ -96,22 +96,27 @@ wal_segments__close(struct wal_segments *segments)
 	timeline__destroy(&segments->history);
 }
 
+/* Open the directory to list it.  NULL if that fails. */
+static DIR *
+open_directory(const struct wal_segments *segments)
+{
+	int			fd = openat(segments->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR		   *directory = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (directory == NULL && fd >= 0)
+		close(fd);
+	return directory;
+}
+
 /* The file's name with a dot and more behind it.  False if there is none. */
 static bool
 find_compressed(const struct wal_segments *segments, const char *name, char found[NAME_MAX + 1])
 {
-	int			fd = openat(segments->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR		   *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR		   *directory = open_directory(segments);
 	struct dirent *entry;
 	bool		matches = false;
 
-	if (directory == NULL)
-	{
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while (!matches && (entry = readdir(directory)) != NULL)
+	while (directory != NULL && !matches && (entry = readdir(directory)) != NULL)
 	{
 		size_t		length = strlen(entry->d_name);
 
@@ -121,7 +126,8 @@ find_compressed(const struct wal_segments *segments, const char *name, char foun
 		if (matches)
 			snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
 	}
-	closedir(directory);
+	if (directory != NULL)
+		closedir(directory);
 	return matches;
 }
 
@@ -262,31 +268,84 @@ wal_segments__forget(struct wal_segments *segments)
 	segments->fd = -1;
 }
 
-/* The greatest timeline that has a history file in the directory, 0 if none has. */
+/* The timeline of a history file, from its name; 0 if it is none. */
+static uint32_t
+parse_history_name(const char *name)
+{
+	uint32_t	timeline = 0;
+
+	if (strspn(name, "0123456789ABCDEF") == strlen("00000000") &&
+		strcmp(name + strlen("00000000"), ".history") == 0)
+		(void) sscanf(name, "%8" SCNx32, &timeline);
+	return timeline;
+}
+
+/* The position at which a timeline ended in a history, 0 if it is not one of its ancestors. */
+static uint64_t
+branch_position(const struct timeline_history *history, uint32_t timeline)
+{
+	for (unsigned i = 0; i + 1 < history->count; i++)
+		if (history->entries[i].timeline == timeline)
+			return history->entries[i + 1].begin;
+	return 0;
+}
+
+/*
+ * The newest timeline with a history file in the directory that descends from "timeline"
+ * and branched off from it at or after "lsn"; *begin receives the position where.  0 if
+ * there is none: siblings, which branched off earlier, are ignored, and so are history
+ * files that are not complete.
+ */
+uint32_t
+wal_segments__descendant(const struct wal_segments *segments, uint32_t timeline, uint64_t lsn,
+						 uint64_t *begin)
+{
+	DIR		   *directory = open_directory(segments);
+	struct dirent *entry;
+	uint32_t	newest = 0;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+	{
+		uint32_t	candidate = parse_history_name(entry->d_name);
+		struct timeline_history history;
+		char		message[TIMELINE_MESSAGE_BYTES];
+		uint64_t	position;
+
+		if (candidate <= timeline || candidate <= newest ||
+			timeline__read(&history, candidate, segments->dirfd, message) < 0)
+			continue;
+		position = branch_position(&history, timeline);
+		timeline__destroy(&history);
+		if (position != 0 && position >= lsn)
+		{
+			newest = candidate;
+			*begin = position;
+		}
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return newest;
+}
+
+/*
+ * The greatest timeline that has a history file in the directory, 0 if none has.  To be
+ * removed: wal_segments__descendant() is what callers need.
+ */
 uint32_t
 wal_segments__latest_timeline(const struct wal_segments *segments)
 {
-	int			fd = openat(segments->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR		   *directory = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR		   *directory = open_directory(segments);
 	struct dirent *entry;
 	uint32_t	latest = 0;
 
-	if (directory == NULL)
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
 	{
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	while ((entry = readdir(directory)) != NULL)
-	{
-		uint32_t	timeline;
-		int			length = 0;
+		uint32_t	timeline = parse_history_name(entry->d_name);
 
-		if (sscanf(entry->d_name, "%8" SCNx32 ".history%n", &timeline, &length) == 1 &&
-			length == (int) strlen("00000000.history") && entry->d_name[length] == '\0' &&
-			timeline > latest)
+		if (timeline > latest)
 			latest = timeline;
 	}
-	closedir(directory);
+	if (directory != NULL)
+		closedir(directory);
 	return latest;
 }

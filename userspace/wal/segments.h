@@ -39,6 +39,8 @@ int			wal_segments__open(struct wal_segments *segments, const char *directory,
 void		wal_segments__close(struct wal_segments *segments);
 long		wal_segments__read(void *segments, uint64_t lsn, void *out, size_t bytes);
 void		wal_segments__forget(struct wal_segments *segments);
+uint32_t	wal_segments__descendant(const struct wal_segments *segments, uint32_t timeline,
+									 uint64_t lsn, uint64_t *begin);
 uint32_t	wal_segments__latest_timeline(const struct wal_segments *segments);
 uint64_t	wal_segments__end(struct wal_segments *segments, uint64_t lsn);
 void		wal_segments__name(uint32_t timeline, uint64_t segment, uint32_t segment_bytes,
