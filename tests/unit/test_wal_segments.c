@@ -198,6 +198,60 @@ TEST(test_decompression)
 	assert_non_null(strstr(segments.message, "ended by signal 9"));
 }
 
+/* Files that belong to a segment, or are not complete, are not taken for one. */
+TEST(test_names_that_are_no_compressed_segments)
+{
+	static const char *const names[] = {
+		"000000010000000000000003.00000028.backup", "000000010000000000000003.00000028.backup.tr",
+		"000000010000000000000003.partial", "000000010000000000000003.partial.tr",
+		"000000010000000000000003.tr.tmp", "000000010000000000000003.tmp",
+		"000000010000000000000003.lock", "000000010000000000000003.history",
+		"000000010000000000000003.", "000000010000000000000003-tr", "000000010000000000000003tr"
+	};
+	char		space[16];
+
+	open_it(1, "tr a-z n-za-m");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		make_file(names[i], "guerr", SEGMENT);
+		wal_segments__forget(&segments);
+		if (wal_segments__read(&segments, UINT64_C(3) * SEGMENT, space, 16) != 0)
+			fail_msg("%s is taken for a segment", names[i]);
+		assert_int_equal(wal_segments__end(&segments, UINT64_C(3) * SEGMENT), UINT64_C(3) * SEGMENT);
+	}
+	make_file("000000010000000000000003.tr", "guerr", SEGMENT);
+	wal_segments__forget(&segments);
+	expect_text(UINT64_C(3) * SEGMENT, "three");
+}
+
+/* Of a file that cannot be used there may be another one, whichever is found first. */
+TEST(test_several_compressed_files)
+{
+	make_file("000000010000000000000003.a", "short", 0);
+	make_file("000000010000000000000003.b", "guerr", SEGMENT);
+	make_file("000000010000000000000004.a", "sbhe", SEGMENT);
+	make_file("000000010000000000000004.b", "short", 0);
+	open_it(1, "tr a-z n-za-m");
+	expect_text(UINT64_C(3) * SEGMENT, "three");
+	expect_text(UINT64_C(4) * SEGMENT, "four");
+	assert_string_equal(segments.message, "");
+}
+
+/* Neither a segment that is found nor one that is missing lists the directory again. */
+TEST(test_directory_is_listed_once)
+{
+	make_file("000000010000000000000003.tr", "guerr", SEGMENT);
+	open_it(1, "tr a-z n-za-m");
+	assert_int_equal(wal_segments__end(&segments, UINT64_C(3) * SEGMENT), UINT64_C(4) * SEGMENT);
+	make_file("000000010000000000000004.tr", "sbhe", SEGMENT);
+	make_file("000000010000000000000005.rot", "svir", SEGMENT);
+	expect_text(UINT64_C(4) * SEGMENT, "four");
+	assert_int_equal(wal_segments__end(&segments, UINT64_C(3) * SEGMENT), UINT64_C(5) * SEGMENT);
+	wal_segments__forget(&segments);
+	assert_int_equal(wal_segments__end(&segments, UINT64_C(3) * SEGMENT), UINT64_C(6) * SEGMENT);
+	expect_text(UINT64_C(5) * SEGMENT, "five");
+}
+
 TEST(test_no_directory)
 {
 	assert_int_equal(wal_segments__open(&segments, "/nowhere", SEGMENT, 1, NULL), -ENOENT);

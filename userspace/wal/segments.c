@@ -4,8 +4,9 @@
  *
  * One segment is open at a time.  Of a segment that several timelines have, the newest
  * one's file is read, as the server does; the newest has what the others have.  A file of
- * an archive may be compressed: its name then goes on behind a dot, and a command of the
- * user's makes a plain one of it, in memory.
+ * an archive may be compressed: its name then has a suffix, and a command of the user's
+ * decompresses it in memory.  The directory, which may have 100 000 files, is listed once to
+ * learn the suffixes, and not for each segment.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -108,27 +109,49 @@ open_directory(const struct wal_segments *segments)
 	return directory;
 }
 
-/* The file's name with a dot and more behind it.  False if there is none. */
+/*
+ * Is this, behind the dot, the suffix of a complete segment?  Others are of files that
+ * belong to a segment, or that are being written.
+ */
 static bool
-find_compressed(const struct wal_segments *segments, const char *name, char found[NAME_MAX + 1])
+is_compressed_suffix(const char *suffix)
 {
-	DIR		   *directory = open_directory(segments);
+	static const char *const others[] = {"backup", "history", "lock", "partial", "tmp"};
+
+	if (*suffix == '\0' || strlen(suffix) >= WAL_SUFFIX_BYTES || strchr(suffix, '.') != NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(suffix, others[i]) == 0)
+			return false;
+	return true;
+}
+
+/* List the directory, unless that was done, for the suffixes of compressed segments. */
+static void
+learn_suffixes(struct wal_segments *segments)
+{
+	DIR		   *directory = segments->suffixes_known ? NULL : open_directory(segments);
 	struct dirent *entry;
-	bool		matches = false;
 
-	while (directory != NULL && !matches && (entry = readdir(directory)) != NULL)
+	segments->suffixes_known = true;
+	while (directory != NULL && segments->suffix_count < WAL_MAX_SUFFIXES &&
+		   (entry = readdir(directory)) != NULL)
 	{
-		size_t		length = strlen(entry->d_name);
+		const char *suffix = entry->d_name + WAL_SEGMENT_NAME_LENGTH + 1;
+		uint32_t	timeline;
+		uint64_t	segment;
+		unsigned	i = 0;
 
-		matches = strncmp(entry->d_name, name, WAL_SEGMENT_NAME_LENGTH) == 0 &&
-			entry->d_name[WAL_SEGMENT_NAME_LENGTH] == '.' &&
-			strcmp(entry->d_name + length - strlen(".backup"), ".backup") != 0;
-		if (matches)
-			snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
+		if (!wal_segments__parse(entry->d_name, segments->segment_bytes, &timeline, &segment) ||
+			suffix[-1] != '.' || !is_compressed_suffix(suffix))
+			continue;
+		while (i < segments->suffix_count && strcmp(segments->suffixes[i], suffix) != 0)
+			i++;
+		if (i == segments->suffix_count)
+			strcpy(segments->suffixes[segments->suffix_count++], suffix);
 	}
 	if (directory != NULL)
 		closedir(directory);
-	return matches;
 }
 
 /* A file in memory with the plain contents of a compressed one, -errno if that fails. */
@@ -157,6 +180,53 @@ decompress(struct wal_segments *segments, const char *name, int compressed)
 	return -EIO;
 }
 
+/* Set the message to why a file cannot be opened.  Returns -errno. */
+static int
+cannot_open(struct wal_segments *segments, const char *name)
+{
+	int			err = -errno;
+
+	snprintf(segments->message, sizeof(segments->message), "cannot open \"%s\": %s", name,
+			 strerror(-err));
+	return err;
+}
+
+/*
+ * Open the compressed file of a segment, or only find it and return 0.  If there are
+ * several, the first one that can be decompressed.  -ENOENT if there is none, -errno with a
+ * message if none can be used.
+ */
+static int
+find_compressed(struct wal_segments *segments, const char *name, bool open)
+{
+	int			result = -ENOENT;
+
+	learn_suffixes(segments);
+	for (unsigned i = 0; i < segments->suffix_count && result < 0; i++)
+	{
+		char		compressed_name[WAL_SEGMENT_NAME_LENGTH + 1 + WAL_SUFFIX_BYTES];
+		int			fd;
+
+		snprintf(compressed_name, sizeof(compressed_name), "%s.%s", name, segments->suffixes[i]);
+		fd = open ? openat(segments->dirfd, compressed_name, OPEN_FLAGS) :
+			faccessat(segments->dirfd, compressed_name, R_OK, 0);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0)
+			result = cannot_open(segments, compressed_name);
+		else if (!open)
+			result = 0;
+		else
+		{
+			result = decompress(segments, compressed_name, fd);
+			close(fd);
+		}
+	}
+	if (result >= 0)
+		segments->message[0] = '\0'; /* of a file that was not needed */
+	return result;
+}
+
 /*
  * Open the file of a segment on one timeline, or only find it and return 0.  -ENOENT if
  * there is none.
@@ -166,9 +236,7 @@ find_file(struct wal_segments *segments, uint32_t timeline, uint64_t segment, bo
 {
 	char		name[WAL_SEGMENT_NAME_LENGTH + 1];
 	char		spooled[sizeof(WAL_SPOOL_NAME) + sizeof(name)];
-	char		compressed_name[NAME_MAX + 1];
 	int			fd;
-	int			plain;
 
 	wal_segments__name(timeline, segment, segments->segment_bytes, name);
 	snprintf(spooled, sizeof(spooled), WAL_SPOOL_NAME "/%s", name);
@@ -181,23 +249,8 @@ find_file(struct wal_segments *segments, uint32_t timeline, uint64_t segment, bo
 	if (fd >= 0)
 		return fd;
 	if (errno != ENOENT)
-	{
-		int			err = -errno;
-
-		snprintf(segments->message, sizeof(segments->message), "cannot open \"%s\": %s", name,
-				 strerror(-err));
-		return err;
-	}
-	if (segments->decompress == NULL || !find_compressed(segments, name, compressed_name))
-		return -ENOENT;
-	if (!open)
-		return 0;
-	fd = openat(segments->dirfd, compressed_name, OPEN_FLAGS);
-	if (fd < 0)
-		return -errno;
-	plain = decompress(segments, compressed_name, fd);
-	close(fd);
-	return plain;
+		return cannot_open(segments, name);
+	return segments->decompress != NULL ? find_compressed(segments, name, open) : -ENOENT;
 }
 
 /* Likewise, on the newest timeline that has one. */
@@ -259,10 +312,12 @@ wal_segments__end(struct wal_segments *segments, uint64_t lsn)
 	return segment * segments->segment_bytes;
 }
 
-/* Open the next file anew, even if it is the same. */
+/* Open the next file anew, even if it is the same, and list the directory anew. */
 void
 wal_segments__forget(struct wal_segments *segments)
 {
+	segments->suffixes_known = false;
+	segments->suffix_count = 0;
 	if (segments->fd >= 0)
 		close(segments->fd);
 	segments->fd = -1;

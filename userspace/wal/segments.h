@@ -21,12 +21,19 @@
 /* Length of a segment's name. */
 #define WAL_SEGMENT_NAME_LENGTH	24
 
+/* Most suffixes of compressed segments in a directory, and room for one, bytes. */
+#define WAL_MAX_SUFFIXES		8
+#define WAL_SUFFIX_BYTES		16
+
 struct wal_segments
 {
 	int			dirfd;			/* the directory */
 	uint32_t	segment_bytes;	/* size of a segment, bytes */
 	const char *decompress;		/* shell command from a compressed segment to a plain one, or
 								 * NULL */
+	char		suffixes[WAL_MAX_SUFFIXES][WAL_SUFFIX_BYTES];	/* of compressed segments */
+	unsigned	suffix_count;	/* how many */
+	bool		suffixes_known; /* the directory has been listed for them */
 	struct timeline_history history;	/* timelines that the files are of */
 	int			fd;				/* the open segment, -1 if none */
 	uint64_t	segment;		/* its number: position / segment_bytes */
