@@ -10,6 +10,7 @@
 #include "unit.h"
 
 #include "common/redoahead_abi.h"
+#include "wal/crc.h"
 #include "wal_writer.h"
 
 /* The record under test. */
@@ -229,6 +230,32 @@ TEST(test_formats)
 		assert_non_null(format);
 		assert_ptr_equal(wal_format__of_page(format->page_magic), format);
 	}
+}
+
+/* CRC-32C, bit by bit. */
+static uint32_t
+plain_crc(uint32_t crc, const unsigned char *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		crc ^= from[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ ((crc & 1) ? 0x82F63B78 : 0);
+	}
+	return crc;
+}
+
+/* Short and long buffers, which have their CRC from different code, at any address. */
+TEST(test_crc_of_all_sizes)
+{
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char) (i * 31 + i / 256);
+	assert_int_equal(crc__add(CRC_START, "123456789", 9) ^ CRC_START, 0xE3069283);
+	for (size_t count = 0; count < 1200; count++)
+		assert_int_equal(crc__add((uint32_t) count, bytes + count % 9, count),
+						 plain_crc((uint32_t) count, bytes + count % 9, count));
+	assert_int_equal(crc__add(CRC_START, bytes, sizeof(bytes)),
+					 plain_crc(CRC_START, bytes, sizeof(bytes)));
 }
 
 UNIT_MAIN(NULL, NULL, set_up, NULL)

@@ -1,10 +1,12 @@
 /*
  * crc.c
- *		CRC-32C (Castagnoli), by the CPU's instruction where it has one, and by a
- *		library elsewhere.
+ *		CRC-32C (Castagnoli): of short buffers by the CPU's instruction, where it has one,
+ *		and else by a library.
  *
- * The library uses the instruction, too, but is made for long buffers: most records
- * have less than a hundred bytes, for which a call of it takes five times as long.
+ * Most records have less than a hundred bytes, for which a call of the library takes
+ * longer.  Each instruction waits for the one before: no more than 8 bytes in three
+ * cycles.  The library has several in flight, or multiplies long vectors: of a record
+ * with page images, it is 3 to 12 times as fast.
  */
 #include <isa-l/crc.h>
 #include <stdbool.h>
@@ -37,11 +39,14 @@ cpu_has_instruction(void)
 static inline bool
 cpu_has_instruction(void)
 {
-	return true;				/* the compiler was told so */
+	return true;				/* this was compiled for it */
 }
 #endif
 
 #ifdef HAVE_INSTRUCTION
+/* Shortest buffer for which the library is faster, bytes. */
+#define MIN_LIBRARY_BYTES	256
+
 INSTRUCTION static uint32_t
 add_by_instruction(uint32_t crc, const unsigned char *bytes, size_t size)
 {
@@ -63,7 +68,7 @@ uint32_t
 crc__add(uint32_t crc, const void *bytes, size_t size)
 {
 #ifdef HAVE_INSTRUCTION
-	if (cpu_has_instruction())
+	if (size < MIN_LIBRARY_BYTES && cpu_has_instruction())
 		return add_by_instruction(crc, bytes, size);
 #endif
 	/* The library does not write to the bytes. */
