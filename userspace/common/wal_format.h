@@ -18,6 +18,7 @@
 #define WAL_RMGR_XACT			1
 #define WAL_RMGR_SMGR			2
 #define WAL_RMGR_CLOG			3
+#define WAL_RMGR_DBASE			4
 #define WAL_RMGR_MULTIXACT		6
 #define WAL_RMGR_HEAP2			9
 #define WAL_RMGR_HEAP			10
@@ -38,7 +39,11 @@
 #define WAL_XACT_COMMIT_PREPARED	0x30
 #define WAL_XACT_ABORT_PREPARED		0x40
 
+#define WAL_SMGR_CREATE				0x10
 #define WAL_SMGR_TRUNCATE			0x20
+
+/* Creation of a database as a whole; the number of its dropping is in wal_format. */
+#define WAL_DBASE_CREATE_FILE_COPY	0x00
 
 #define WAL_CLOG_ZERO_PAGE			0x00
 #define WAL_COMMIT_TS_ZERO_PAGE		0x00
@@ -81,12 +86,22 @@
 /* Bits of the flags of a prune record, major 17 and later: it made room. */
 #define WAL_PRUNE_MADE_ROOM			0xE0
 
+/* Creation of a relation's fork: tablespace, database, relation, fork. */
+#define WAL_SMGR_CREATE_BYTES		16
+#define WAL_SMGR_CREATE_RELATION_AT	0
+#define WAL_SMGR_CREATE_FORK_AT		12
+
 /* Truncation of a relation: first block cut off, tablespace, database, relation, flags. */
 #define WAL_TRUNCATE_BYTES			20
+#define WAL_TRUNCATE_BLOCK_AT		0
 #define WAL_TRUNCATE_RELATION_AT	4
 #define WAL_TRUNCATE_FLAGS_AT		16
 #define WAL_TRUNCATE_VM				0x02
 #define WAL_TRUNCATE_FSM			0x04
+
+/* Creation by copying and dropping of a database: the database, and at least a number more. */
+#define WAL_DBASE_BYTES				8
+#define WAL_DBASE_DATABASE_AT		0
 
 /* Commit and abort: a time, then what the bits of xinfo announce, in this order. */
 #define WAL_XACT_TIME_BYTES			8
@@ -125,6 +140,7 @@ struct wal_format
 	uint8_t		image_compressed;	/* bits of bimg_info: compressed, if any is set */
 	uint8_t		image_extended; /* likewise, by a method of the patched server */
 	enum wal_prune prune;		/* which records prune */
+	uint8_t		dbase_drop;		/* operation in the info byte: drops a database */
 	uint8_t		slru_page_bytes;	/* size of a page number in a "zero page" record, bytes */
 	uint8_t		dropped_stats_bytes;	/* size of an item of dropped statistics in a commit record */
 };

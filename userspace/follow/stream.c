@@ -188,6 +188,6 @@ stream__next(struct stream *stream, uint64_t replay_lsn, uint64_t now_us,
 	*more = true;
 	stream->retry_us = 0;
 	stream->records++;
-	count = needed_blocks__of_record(&stream->needed, &stream->reader.record, out);
+	count = needed_blocks__of_record(&stream->needed, &stream->reader.record, replay_lsn, out);
 	return stream->reader.record.lsn >= replay_lsn ? count : 0;
 }

@@ -155,7 +155,7 @@ static int
 take_record(struct prefault *prefault, const struct wal_record *record)
 {
 	struct redoahead_ref *refs = prefault->batch + prefault->batch_count;
-	unsigned	count = needed_blocks__of_record(&prefault->needed, record, refs);
+	unsigned	count = needed_blocks__of_record(&prefault->needed, record, 0, refs);
 	unsigned	wanted = 0;
 
 	for (unsigned i = 0; i < count; i++)

@@ -1,20 +1,20 @@
 /*
  * needed_blocks.c
  *		Which blocks redo of a record reads from files: those that the record names or
- *		implies, but for pages that it restores or initializes itself, and for blocks
- *		that an earlier record has brought in.
+ *		implies, but for pages that it restores or initializes itself, for blocks that
+ *		an earlier record has brought in, and for those that WAL creates or truncates
+ *		first (filters.c).
  *
  * The server's extension decides the same with what it sees of shared buffers
- * (pg-patch/redoahead); here, a table of the last blocks stands for them.  Blocks that
- * do not exist yet, because redo creates or extends the file first, are initialized by
- * the first record that names them.
+ * (pg-patch/redoahead); here, the recent-block cache stands for them.
  */
 #include <errno.h>
 
 #include "wal/needed_blocks.h"
 
 /*
- * Start with an empty table of "recent_blocks" blocks.  Returns 0 or -ENOMEM.
+ * Start with an empty recent-block cache for at least "recent_blocks" blocks.  Returns 0
+ * or -ENOMEM.
  */
 int
 needed_blocks__create(struct needed_blocks *needed, uint32_t block_size, bool commit_ts,
@@ -22,13 +22,16 @@ needed_blocks__create(struct needed_blocks *needed, uint32_t block_size, bool co
 {
 	*needed = (struct needed_blocks) {.commit_ts = commit_ts};
 	implied__layout(&needed->layout, block_size);
-	return recent_blocks__create(&needed->recent, recent_blocks) ? 0 : -ENOMEM;
+	if (!recent_blocks__create(&needed->recent, recent_blocks))
+		return -ENOMEM;
+	return filters__create(&needed->filters);
 }
 
 void
 needed_blocks__destroy(struct needed_blocks *needed)
 {
 	recent_blocks__destroy(&needed->recent);
+	filters__destroy(&needed->filters);
 }
 
 /* Enter a block that redo has after the record.  True if it had it before. */
@@ -42,14 +45,26 @@ enter(struct needed_blocks *needed, const struct redoahead_ref *ref)
 	return found;
 }
 
-/* Keep of "count" references those that are new. */
+/* Is the relation of a reference filtered at a block of its main fork? */
+static bool
+is_filtered(const struct needed_blocks *needed, const struct redoahead_ref *ref, uint32_t block)
+{
+	return ref->kind == REDOAHEAD_KIND_RELATION &&
+		filters__find(&needed->filters, (struct filter_key) {ref->spc, ref->db, ref->rel}, block,
+					  ref->lsn);
+}
+
+/*
+ * Keep of "count" implied references those that are new and not filtered, as is the block
+ * of the main fork that implies them.
+ */
 static unsigned
-keep_new(struct needed_blocks *needed, struct redoahead_ref *refs, int count)
+keep_new(struct needed_blocks *needed, uint32_t block, struct redoahead_ref *refs, int count)
 {
 	unsigned	kept = 0;
 
 	for (int i = 0; i < count; i++)
-		if (!enter(needed, &refs[i]))
+		if (!enter(needed, &refs[i]) && !is_filtered(needed, &refs[i], block))
 			refs[kept++] = refs[i];
 	return kept;
 }
@@ -75,19 +90,23 @@ of_block(struct needed_blocks *needed, const struct implied_record *viewed,
 														.restored = block->restored
 												}, out);
 
-		count = keep_new(needed, out, implied);
+		count = keep_new(needed, block->block, out, implied);
 	}
-	if (!enter(needed, &ref) && !block->restored && !block->will_init)
+	/* Other forks are filtered with the whole relation only. */
+	if (!enter(needed, &ref) && !block->restored && !block->will_init &&
+		!is_filtered(needed, &ref, block->fork == REDOAHEAD_FORK_MAIN ? block->block : 0))
 		out[count++] = ref;
 	return count;
 }
 
 /*
- * The blocks that redo of a record reads; records must come in their order.  Returns how
- * many references were stored.
+ * The blocks that redo of a record reads; records must come in their order.  Redo has
+ * replayed what is before "replay_lsn", and so created and truncated what that does; pass 0
+ * if nothing is replayed.  Returns how many references were stored.
  */
 unsigned
 needed_blocks__of_record(struct needed_blocks *needed, const struct wal_record *record,
+						 uint64_t replay_lsn,
 						 struct redoahead_ref out[NEEDED_BLOCKS_MAX])
 {
 	struct implied_record viewed = {
@@ -104,8 +123,12 @@ needed_blocks__of_record(struct needed_blocks *needed, const struct wal_record *
 		viewed.names_block_1 |= record->blocks[i].id == 1;
 		viewed.names_vm |= record->blocks[i].fork == REDOAHEAD_FORK_VM;
 	}
-	count = keep_new(needed, out, implied__of_record(&needed->slru, &viewed, needed->commit_ts,
-													 out));
+	filters__end_passed(&needed->filters, replay_lsn);
+	/* Truncation reads map pages of what it truncates. */
+	count = keep_new(needed, 0, out, implied__of_record(&needed->slru, &viewed, needed->commit_ts,
+														out));
+	if (record->lsn >= replay_lsn)
+		filters__of_record(&needed->filters, record);
 	for (unsigned i = 0; i < record->block_count; i++)
 		/* Without an image, a hint only informs backup tools about the block. */
 		if (!hint || record->blocks[i].has_image)
