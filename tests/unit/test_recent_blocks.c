@@ -142,6 +142,22 @@ TEST(test_it_holds_as_many_as_it_was_created_for)
 	}
 }
 
+/* Lost otherwise: the bound of what `redoahead follow` takes for resident. */
+TEST(test_it_has_less_than_four_times_the_entries)
+{
+	for (uint32_t blocks = 64; blocks < 3000000; blocks += blocks / 7 + 1)
+	{
+		RecentBlocks	table;
+		uint64_t		entries;
+
+		assert_true(recent_blocks__create(&table, blocks));
+		entries = (uint64_t) table.nsets * RECENT_BLOCKS_WAYS;
+		assert_true(entries >= (uint64_t) blocks * 2);
+		assert_true(entries < (uint64_t) blocks * RECENT_BLOCKS_EXCESS);
+		recent_blocks__destroy(&table);
+	}
+}
+
 /* Adjacent blocks share a page of memory, and no set. */
 TEST(test_adjacent_blocks_share_a_page)
 {

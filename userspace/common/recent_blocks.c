@@ -13,7 +13,8 @@
 
 /*
  * Create a table that holds at least "blocks" blocks (at most 2^26) without
- * crowding.  Returns false if there isn't enough memory.
+ * crowding: it has two to four times as many entries, RECENT_BLOCKS_EXCESS, but
+ * not less than 128.  Returns false if there isn't enough memory.
  */
 bool
 recent_blocks__create(RecentBlocks *table, uint32_t blocks)

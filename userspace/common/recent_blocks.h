@@ -18,6 +18,9 @@
 /* Entries in a set: a power of two, two cache lines' worth. */
 #define RECENT_BLOCKS_WAYS	4
 
+/* A table has less than so many times the entries that it is created for. */
+#define RECENT_BLOCKS_EXCESS	4
+
 /* Adjacent blocks whose sets share a page of memory: a power of two, for pages of 4 kB. */
 #define RECENT_BLOCKS_NEIGHBORS	32
 

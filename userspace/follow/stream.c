@@ -28,9 +28,14 @@
 /* Time between two searches for a new timeline, us. */
 #define TIMELINE_US		1000000
 
-/* The table of recent blocks: at most so many, and one for each so many blocks of memory. */
+/* The recent-block cache is created for at most so many blocks. */
 #define RECENT_BLOCKS	(1024 * 1024)
-#define RECENT_PART		4
+
+/*
+ * And for one in so many blocks of available memory.  It holds at most a quarter of them
+ * then; with more, blocks would be taken for resident that are evicted.
+ */
+#define RECENT_PART		(4 * RECENT_BLOCKS_EXCESS)
 
 /* Open the WAL of a timeline.  Returns 0, or -errno after a message. */
 static int

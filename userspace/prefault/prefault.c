@@ -35,7 +35,7 @@
 /* A batch is at most one in so many blocks of the read-ahead limit, so that all of it fits. */
 #define LIMIT_PART			2
 
-/* Blocks that are known to have been read: 8 GB of them. */
+/* The recent-block cache is created for so many blocks: at least 8 GB of them. */
 #define RECENT_BLOCKS		(1024 * 1024)
 
 /* Longest wait for reads, us. */
