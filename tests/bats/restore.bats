@@ -244,6 +244,29 @@ hangs() { [ "$(pgrep -fc '^sleep 1234' || true)" = "$1" ]; }
 	grep -q 'not a number from 0 to 64' <<<"$output"
 }
 
+# Lost otherwise: the server in a container, which would take our processes for its own.
+@test "a server that is PID 1 survives the end of what is fetched ahead" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root for a PID namespace"
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	settings "$DATA" restore_command="$WORK/redoahead restore --jobs 4 \"$WORK/fetch $WORK/archive $CASE/notes %%f %%p slow\" %f %p"
+	(exec unshare --pid --fork --mount-proc --kill-child -- "${as_user[@]}" "$STOCK/bin/postgres" -D "$DATA" -k "$DATA") \
+		>"$DATA.log" 2>&1 3>&- &
+	server=$!
+	wait_until "fetching ahead" grep -q 'restored log file' "$DATA.log"
+	for i in 1 2 3; do
+		wait_until "a process that fetches ahead" fetches_ahead
+		kill -KILL "$(ps -o ppid= "$fetcher")" "$fetcher"
+	done
+	wait_until "the end of recovery" is_ready "$DATA"
+	no grep -E 'terminated by signal|reinitializing' "$DATA.log"
+	pkill -INT -P "$server" -x postgres
+	wait "$server" || true
+	same_data "$WORK/recovered" "$DATA"
+}
+
+fetches_ahead() { fetcher=$(pgrep -n -f "^/bin/bash $WORK/fetch .*redoahead.spool"); }
+
 # Lost otherwise: what the command is for; and segments for `follow` that the server has not
 # requested.
 @test "a stock server recovers from an archive, with follow beside it" {

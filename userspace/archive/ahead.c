@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -236,22 +237,25 @@ open_startup(const struct spool *spool)
 	return startup > 0 ? (int) syscall(SYS_pidfd_open, startup, 0) : -1;
 }
 
-/* Wait for the end of the children, which are "count", at most until a time. */
-static unsigned
-wait_until(unsigned count, uint64_t end_us, int startup)
+/*
+ * Wait until there are no children, or until a time, or until the startup process ends.
+ * True if there are none.
+ */
+static bool
+children_end(uint64_t end_us, int startup)
 {
 	struct pollfd file = {.fd = startup,.events = POLLIN};
 
-	while (count > 0 && clock__now_us() < end_us)
+	while (clock__now_us() < end_us)
 	{
 		pid_t		pid = waitpid(-1, NULL, WNOHANG);
 
-		if (pid > 0)
-			count--;
-		else if (poll(&file, 1, CHILD_WAIT_MS) > 0)
-			break;
+		if (pid < 0 && errno == ECHILD)
+			return true;
+		if (pid == 0 && poll(&file, 1, CHILD_WAIT_MS) > 0)
+			return false;
 	}
-	return count;
+	return false;
 }
 
 /* Start all that runs in the background, and end it when the startup process ends. */
@@ -262,8 +266,10 @@ run(const struct restore_options *options, const struct spool *spool,
 	int			startup = open_startup(spool);
 	pid_t		pids[MAX_AHEAD + 1];
 	unsigned	count = 0;
-	unsigned	left;
+	bool		ended;
 
+	/* We are the parent of what a child leaves when it is killed, too. */
+	(void) prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (uint64_t i = 1; i <= options->jobs && i <= MAX_AHEAD; i++)
 	{
 		char		name[WAL_SEGMENT_NAME_LENGTH + 1];
@@ -282,12 +288,12 @@ run(const struct restore_options *options, const struct spool *spool,
 		}
 		count += pids[count] > 0;
 	}
-	left = wait_until(count, UINT64_MAX, startup);
-	for (int signal = SIGTERM; left > 0; signal = SIGKILL)
+	ended = children_end(UINT64_MAX, startup);
+	for (int signal = SIGTERM; !ended; signal = SIGKILL)
 	{
 		for (unsigned i = 0; i < count; i++)
 			(void) kill(-pids[i], signal);
-		left = wait_until(left, clock__now_us() + END_WAIT_US, -1);
+		ended = children_end(clock__now_us() + END_WAIT_US, -1);
 	}
 }
 
