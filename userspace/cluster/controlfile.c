@@ -24,6 +24,9 @@
 #define TIMELINE_OFFSET		48
 #define COMMON_BYTES		56
 
+/* Most times that the file is read. */
+#define MAX_READS			10
+
 /* How far track_commit_timestamp is before the double, bytes. */
 #define COMMIT_TS_BEFORE	8
 
@@ -81,14 +84,21 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 	return -EINVAL;
 }
 
-/* Read the file. */
+/*
+ * Read the file.  The server may be writing to it, so it counts when it has been read twice
+ * alike.
+ */
 int
 controlfile__read(struct controlfile *control, const struct cluster *cluster)
 {
-	char		data[CONTROLFILE_BYTES];
-	int			n = cluster__read_file(cluster, "global/pg_control", data, sizeof(data));
+	char		data[2][CONTROLFILE_BYTES];
+	int			n[2] = {-EIO, -EIO};
 
-	return n < 0 ? n : controlfile__parse(control, data, (size_t) n);
+	for (int i = 0; i < MAX_READS && (n[0] != n[1] || n[0] <= 0 ||
+									  memcmp(data[0], data[1], (size_t) n[0]) != 0); i++)
+		n[i % 2] = cluster__read_file(cluster, "global/pg_control", data[i % 2],
+									  sizeof(data[0]));
+	return n[0] < 0 ? n[0] : controlfile__parse(control, data[0], (size_t) n[0]);
 }
 
 /* Does a server that starts on the cluster have to recover? */

@@ -36,7 +36,7 @@ struct controlfile
 	uint32_t	wal_segment_bytes;	/* size of a WAL segment, bytes */
 	uint64_t	system_identifier;	/* of the cluster */
 	uint32_t	catalog_version;	/* of the server that made it */
-	uint64_t	redo_lsn;		/* where recovery begins, unless a backup says else */
+	uint64_t	redo_lsn;		/* where recovery begins, unless backup_label has another */
 	uint32_t	timeline;		/* of the last checkpoint */
 	bool		commit_ts;		/* track_commit_timestamp */
 };

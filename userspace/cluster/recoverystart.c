@@ -4,9 +4,11 @@
  *		that it was restored from, which backup_label has, or at the last checkpoint's
  *		redo position.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cluster/recoverystart.h"
 
@@ -30,18 +32,30 @@ recoverystart__parse(struct recoverystart *start, const char *backup_label)
 	start->timeline = timeline;
 }
 
-/* Read it from the files of a cluster, whose pg_control has been read. */
-void
-recoverystart__read(struct recoverystart *start, const struct cluster *cluster,
-					const struct controlfile *control)
+/*
+ * Read it, and pg_control, from the files of a cluster.  A server that begins to recover
+ * enters the label's position into pg_control and renames the label then, so it is read
+ * first.  Returns 0, or -errno if pg_control cannot be used.
+ */
+int
+recoverystart__read(struct recoverystart *start, struct controlfile *control,
+					const struct cluster *cluster)
 {
 	char		label[LABEL_BYTES];
 	int			n = cluster__read_file(cluster, "backup_label", label, sizeof(label) - 1);
+	int			err = controlfile__read(control, cluster);
 
-	*start = (struct recoverystart) {.lsn = control->redo_lsn,.timeline = control->timeline};
+	if (err < 0)
+		return err;
+	*start = (struct recoverystart) {
+		.lsn = control->redo_lsn,.timeline = control->timeline,
+		.from_archive = faccessat(cluster->dirfd, "recovery.signal", F_OK, 0) == 0 ||
+		faccessat(cluster->dirfd, "standby.signal", F_OK, 0) == 0,
+	};
 	if (n > 0)
 	{
 		label[n] = '\0';
 		recoverystart__parse(start, label);
 	}
+	return 0;
 }

@@ -12,10 +12,11 @@ struct recoverystart
 {
 	uint64_t	lsn;			/* position of the first record */
 	uint32_t	timeline;		/* whose WAL it is in */
+	bool		from_archive;	/* WAL may come from an archive or a primary */
 };
 
 void		recoverystart__parse(struct recoverystart *start, const char *backup_label);
-void		recoverystart__read(struct recoverystart *start, const struct cluster *cluster,
-								const struct controlfile *control);
+int			recoverystart__read(struct recoverystart *start, struct controlfile *control,
+								const struct cluster *cluster);
 
 #endif							/* REDOAHEAD_CLUSTER_RECOVERYSTART_H */

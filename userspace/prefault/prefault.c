@@ -52,6 +52,7 @@ struct prefault
 	const struct prefault_options *options;
 	struct cluster cluster;
 	struct controlfile control;
+	struct recoverystart start; /* of the next recovery */
 	struct engine *engine;
 	const struct backend_ops *backend;	/* how it reads */
 	struct needed_blocks needed;	/* which blocks redo reads */
@@ -270,13 +271,12 @@ take_ranges(struct prefault *prefault)
 	const struct prefault_options *options = prefault->options;
 	const struct controlfile *control = &prefault->control;
 	char		directory[PATH_MAX];
-	struct recoverystart start;
+	const struct recoverystart *start = &prefault->start;
 	struct range range;
 	uint32_t	timeline;
 	int			err = 0;
 
-	recoverystart__read(&start, &prefault->cluster, control);
-	timeline = options->timeline != 0 ? (uint32_t) options->timeline : start.timeline;
+	timeline = options->timeline != 0 ? (uint32_t) options->timeline : start->timeline;
 	if (snprintf(directory, sizeof(directory), "%s%s", options->wal != NULL ? options->wal :
 				 prefault->cluster.path, options->wal != NULL ? "" : "/pg_wal") >=
 		(int) sizeof(directory))
@@ -286,7 +286,7 @@ take_ranges(struct prefault *prefault)
 	}
 	if (options->word_count == 0)
 	{
-		range = (struct range) {.timeline = timeline,.from = start.lsn,.to = RANGE_OPEN_END,
+		range = (struct range) {.timeline = timeline,.from = start->lsn,.to = RANGE_OPEN_END,
 		.may_end = true};
 		memcpy(range.directory, directory, sizeof(directory));
 		return take_range(prefault, &range);
@@ -314,7 +314,7 @@ open_cluster(struct prefault *prefault)
 		err = cluster__become_owner(&prefault->cluster);
 	if (err < 0)
 		return err;
-	err = controlfile__read(&prefault->control, &prefault->cluster);
+	err = recoverystart__read(&prefault->start, &prefault->control, &prefault->cluster);
 	if (err < 0)
 		log_error("cannot use \"%s/global/pg_control\": %s; is the data directory complete?",
 				  prefault->cluster.path, strerror(-err));
