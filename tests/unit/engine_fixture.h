@@ -158,6 +158,7 @@ static void
 start(unsigned depth, unsigned readahead_limit)
 {
 	const struct engine_options options = {
+		.release_used = true,
 		.environment = {now_us, available_bytes, free_bytes},
 		.backend = &fake_backend,.dirfd = dirfd_,.io_depth = depth,.readahead_limit = readahead_limit,.files = 16
 	};

@@ -34,7 +34,8 @@ create_engine(struct daemon *daemon)
 							 .backend = options->backend,.io_depth = options->io_depth,
 								 .readahead_limit = options->readahead_limit,
 								 .files = options->files,.dirfd = daemon->cluster.dirfd,
-								 .block_log = daemon->block_log,.no_uring = daemon->uring_failed
+								 .block_log = daemon->block_log,.release_used = true,
+								 .no_uring = daemon->uring_failed
 						 }, &daemon->backend);
 }
 

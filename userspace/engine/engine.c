@@ -117,7 +117,8 @@ release_used(struct engine *engine)
 	struct block_run run;
 
 	while (block_queue__used(&engine->queue, RELEASE_DELAY, &run))
-		if (engine->memory_full && !engine->queries && control__memory_limited(&engine->control))
+		if (engine->options.release_used && engine->memory_full && !engine->queries &&
+			control__memory_limited(&engine->control))
 			reader__release(&engine->reader, &run);
 }
 

@@ -31,6 +31,8 @@ struct engine_options
 	unsigned	readahead_limit;	/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 	FILE	   *block_log;		/* receives a line for each block, or NULL */
+	bool		release_used;	/* under memory pressure, remove what redo has used from the page cache:
+								 * it is in shared buffers */
 };
 
 /* What the engine has to do. */
