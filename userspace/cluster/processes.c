@@ -162,6 +162,27 @@ read_stat(pid_t pid, int field, unsigned long long *value)
 	return true;
 }
 
+/*
+ * Call a function for each child of a process until it returns true.  False if the kernel
+ * does not list children.
+ */
+static bool
+each_child(pid_t parent, bool (*visit) (pid_t pid, void *argument), void *argument)
+{
+	char		path[64];
+	FILE	   *file;
+	int			child;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int) parent, (int) parent);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	while (fscanf(file, "%d", &child) == 1 && !visit((pid_t) child, argument))
+		;
+	fclose(file);
+	return true;
+}
+
 /* Call a function for each process until it returns true. */
 static void
 each_process(bool (*visit) (pid_t pid, void *argument), void *argument)
@@ -211,7 +232,10 @@ processes__startup(const struct cluster *cluster, pid_t postmaster)
 {
 	struct startup_search search = {.cluster = cluster,.postmaster = postmaster};
 
-	each_process(visit_for_startup, &search);
+	if (postmaster <= 0)
+		return 0;
+	if (!each_child(postmaster, visit_for_startup, &search))
+		each_process(visit_for_startup, &search);
 	return search.found;
 }
 
