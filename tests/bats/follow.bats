@@ -289,6 +289,46 @@ has_replayed_all() {		# PRIMARY STANDBY
 	wait "$by_sql" "$DAEMON"
 }
 
+# Lost otherwise: recoveries from archives in which an old primary went on after a failover.
+@test "the timeline is the one that the server replays, not the one that goes on longest" {
+	local primary=$CASE/primary standby=$CASE/standby
+	make_standby "$primary" "$standby"
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$DATA" -X stream --checkpoint=fast
+	rm -f "$DATA/.s.PGSQL."*
+	start_server "$STOCK" "$standby"
+	pgbench "$primary" -n -N -c 2 -t 1000
+	wait_until "replay" has_replayed_all "$primary" "$standby"
+	promote "$standby"
+	pgbench "$standby" -n -N -c 2 -t 6000
+	pgbench "$primary" -n -N -c 2 -t 9000
+	stop_server "$primary"
+	stop_server "$standby"
+	as_server_user mkdir "$CASE/archive"
+	as_server_user bash -c "cp '$primary'/pg_wal/00000001* '$CASE/archive'; cp '$standby'/pg_wal/0000000[12]* '$CASE/archive'
+		rm -f '$CASE'/archive/*.partial"
+	settings "$DATA" hot_standby=off recovery_prefetch=off \
+		restore_command="$WORK/redoahead restore --jobs 4 \"cp $CASE/archive/%%f %%p\" %f %p"
+	as_server_user touch "$DATA/recovery.signal"
+	copy_cluster "$DATA" "$CASE/alone"
+	evict "$DATA"
+	start_follow "$DATA"
+	for each in "$DATA" "$CASE/alone"; do
+		start_server --no-wait "$STOCK" "$each"
+		wait_until "the end of recovery" is_ready "$each"
+		[ "$(sql "$each" -c 'select timeline_id from pg_control_checkpoint()')" = 3 ]
+		stop_server "$each"
+	done
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	follow_says "$DATA" 'following timeline 2'
+	# Nothing was decoded of what only the first timeline has.
+	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")
+	decoded=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$DATA.follow.log")
+	(( 16#${decoded#*/} > 16#${end#*/} && 16#${decoded#*/} - 16#${end#*/} < 1000 ))
+	daemon_has_read "$DATA" 500
+	same_data "$CASE/alone" "$DATA"
+}
+
 # Lost otherwise: the next recovery, and a file system that cannot be unmounted.
 @test "it follows one recovery after the other, and keeps nothing open in between" {
 	copy_cluster "$WORK/crashed" "$DATA"

@@ -171,15 +171,19 @@ add_sample(struct follow *follow, uint64_t now_us)
 	timeline__add(follow->timeline, &sample);
 }
 
-/* May queries run beside redo?  Their reads must not wait for ours. */
+/* Is the timeline the server's?  May queries run beside redo, whose reads must not wait? */
 static void
-check_state(struct follow *follow, uint64_t now_us)
+check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 {
 	struct processes_server server;
+	uint32_t	timeline = 0;
+	uint64_t	segment = 0;
 
 	if (now_us - follow->state_us < STATE_US)
 		return;
 	follow->state_us = now_us;
+	(void) position__segment(&follow->position, &timeline, &segment);
+	stream__check_timeline(&follow->stream, timeline, segment, replay_lsn);
 	engine__share(follow->engine, processes__server(&follow->cluster, &server) == 0 &&
 				  server.ready);
 }
@@ -219,7 +223,7 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 
 		if (replay_lsn < start_lsn)
 			replay_lsn = start_lsn;
-		check_state(follow, now_us);
+		check_state(follow, replay_lsn, now_us);
 		more = decode(follow, replay_lsn, now_us);
 		done = engine__run(follow->engine, replay_lsn, follow->stream.reader.next_lsn,
 						   more ? 0 : BUSY_WAIT_US, more ? 0 : SPARE_WAIT_US);
@@ -278,16 +282,16 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 {
 	struct relpath_layout layout;
 	struct recoverystart start;
-	int			err = controlfile__read(&follow->control, &follow->cluster);
+	int			err = recoverystart__read(&start, &follow->control, &follow->cluster);
 
 	if (err < 0)
 		log_warning("cannot use \"%s/global/pg_control\": %s", follow->cluster.path,
 					strerror(-err));
 	else
 	{
-		recoverystart__read(&start, &follow->cluster, &follow->control);
 		layout = controlfile__layout(&follow->control, &follow->cluster);
-		layout.timeline = start.timeline;
+		/* What comes from elsewhere has just been written. */
+		layout.timeline = start.from_archive ? 0 : start.timeline;
 		err = stream__begin(&follow->stream, &follow->cluster, &follow->control, &start);
 	}
 	if (err < 0)
@@ -329,11 +333,17 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 static int
 find_recovery(struct follow *follow)
 {
-	pid_t		postmaster = processes__postmaster(&follow->cluster);
-	pid_t		startup = postmaster > 0 ? processes__startup(&follow->cluster, postmaster) : 0;
+	struct processes_server server;
+	pid_t		startup;
 	int			pidfd;
 	int			err = 0;
 
+	/* A server that runs normally has no startup process. */
+	if (processes__server(&follow->cluster, &server) == 0 && server.ready &&
+		controlfile__read(&follow->control, &follow->cluster) == 0 &&
+		follow->control.state == CONTROLFILE_IN_PRODUCTION)
+		return 0;
+	startup = processes__startup(&follow->cluster, processes__postmaster(&follow->cluster));
 	if (startup <= 0)
 		return 0;
 	pidfd = (int) syscall(SYS_pidfd_open, startup, 0);

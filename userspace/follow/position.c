@@ -29,6 +29,12 @@
 /* Time between two reads of the title, us. */
 #define TITLE_US		10000
 
+/* An answer to a query counts for this time, us. */
+#define SQL_STALE_US	1000000
+
+/* If memory shows nothing for this time after the beginning, other methods are used, us. */
+#define SILENT_US		1000000
+
 /* An entry of the stack of error contexts. */
 struct stack_entry
 {
@@ -158,9 +164,13 @@ position__begin(struct position *position, pid_t startup, uint64_t system_identi
 	position->system_identifier = system_identifier;
 	position->segment_bytes = segment_bytes;
 	position->lsn = position->stack = 0;
+	position->begin_us = position->sql_us = 0;
 	position->method = -1;
 	if (!may_use(position, POSITION_MEMORY) && !may_use(position, POSITION_BPF))
 		return;
+	/* It has ended if it was not in time before. */
+	if (position->reader.child == 0)
+		(void) position__start(position);
 	err = symbol__find(&position->reader, startup, &stack);
 	if (err < 0)
 		log_info("cannot find error_context_stack in the startup process: %s%s", strerror(-err),
@@ -184,7 +194,7 @@ position__end(struct position *position)
 	position->stack = 0;
 }
 
-/* From the process's memory: 0 if no record is being replayed at this moment. */
+/* From the process's memory: 0 if no record is being replayed now. */
 static uint64_t
 from_memory(struct position *position)
 {
@@ -207,32 +217,31 @@ from_memory(struct position *position)
 	return 0;
 }
 
-/* From the title, which ends with the name of a segment. */
-static uint64_t
-from_title(const struct position *position)
+/*
+ * The segment that the process reads, from its title, which ends with the segment's name.
+ * False if it has none.
+ */
+bool
+position__segment(const struct position *position, uint32_t *timeline, uint64_t *segment)
 {
 	char		title[256];
 	char		path[64];
-	uint32_t	timeline;
-	uint64_t	segment;
 	size_t		length;
 	FILE	   *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int) position->startup);
 	file = fopen(path, "re");
 	if (file == NULL)
-		return 0;
+		return false;
 	length = fread(title, 1, sizeof(title) - 1, file);
 	fclose(file);
 	title[length] = '\0';
 	length = strlen(title);
 	while (length > 0 && title[length - 1] == ' ')
 		title[--length] = '\0';
-	if (length < WAL_SEGMENT_NAME_LENGTH ||
-		!wal_segments__parse(title + length - WAL_SEGMENT_NAME_LENGTH, position->segment_bytes,
-							 &timeline, &segment))
-		return 0;
-	return segment * position->segment_bytes;
+	return length >= WAL_SEGMENT_NAME_LENGTH &&
+		wal_segments__parse(title + length - WAL_SEGMENT_NAME_LENGTH, position->segment_bytes,
+							timeline, segment);
 }
 
 /* Take a position, which never goes backwards. */
@@ -251,17 +260,23 @@ take(struct position *position, uint64_t lsn, enum position_method method)
 static void
 read_others(struct position *position, uint64_t now_us)
 {
+	uint32_t	timeline;
+	uint64_t	segment;
 	uint64_t	lsn = 0;
 
 	if (may_use(position, POSITION_SQL))
 		lsn = query__position(&position->query, position->cluster, now_us);
 	if (lsn != 0)
+	{
+		position->sql_us = now_us;
 		take(position, lsn, POSITION_SQL);
-	if (may_use(position, POSITION_TITLE) && position->method != POSITION_SQL &&
+	}
+	if (may_use(position, POSITION_TITLE) && now_us - position->sql_us >= SQL_STALE_US &&
 		now_us - position->title_us >= TITLE_US)
 	{
 		position->title_us = now_us;
-		take(position, from_title(position), POSITION_TITLE);
+		if (position__segment(position, &timeline, &segment))
+			take(position, segment * position->segment_bytes, POSITION_TITLE);
 	}
 }
 
@@ -272,14 +287,18 @@ read_others(struct position *position, uint64_t now_us)
 uint64_t
 position__read(struct position *position, uint64_t now_us)
 {
+	bool		exact = position->method == POSITION_MEMORY || position->method == POSITION_BPF;
+
+	if (position->begin_us == 0)
+		position->begin_us = now_us;
 	if (position->stack != 0)
 		take(position, from_memory(position), POSITION_MEMORY);
 	else if (position->attached)
 		take(position, position_probe__lsn(position->probe), POSITION_BPF);
-	/* BPF knows the position once redo has read a block. */
-	if (position->method == POSITION_BPF)
+	/* BPF knows the position once redo has read a block; memory may be of another layout. */
+	if (exact)
 		query__end(&position->query);
-	else if (position->stack == 0)
+	else if (position->stack == 0 || now_us - position->begin_us >= SILENT_US)
 		read_others(position, now_us);
 	return position->lsn;
 }

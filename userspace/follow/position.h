@@ -40,6 +40,8 @@ struct position
 	int			probe_err;		/* why there is none, -errno */
 	bool		attached;		/* it is */
 	struct query query;			/* to the server */
+	uint64_t	begin_us;		/* time of the first read, us */
+	uint64_t	sql_us;			/* time of the last answer to a query, us */
 	uint64_t	title_us;		/* time of the last read of the title, us */
 	uint64_t	lsn;			/* start of the record being replayed, as last seen; 0: none */
 	int			method;			/* that returned it, -1 before */
@@ -53,6 +55,8 @@ void		position__begin(struct position *position, pid_t startup, uint64_t system_
 							uint32_t segment_bytes);
 void		position__end(struct position *position);
 uint64_t	position__read(struct position *position, uint64_t now_us);
+bool		position__segment(const struct position *position, uint32_t *timeline,
+							  uint64_t *segment);
 const char *position__method_name(int method);
 
 #endif							/* REDOAHEAD_FOLLOW_POSITION_H */

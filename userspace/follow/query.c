@@ -30,10 +30,10 @@ static const char question[] = "select pg_last_wal_replay_lsn();\n";
 
 /*
  * Become psql, with the socket as standard input and output, and without the capabilities
- * that this process may have.  Does not return.
+ * that this process may have.  Its messages go to our log, unless silent.  Does not return.
  */
 static void
-become_psql(const struct processes_server *server, int socket)
+become_psql(const struct processes_server *server, int socket, bool silent)
 {
 	char		port[16];
 	sigset_t	none;
@@ -42,6 +42,12 @@ become_psql(const struct processes_server *server, int socket)
 	sigemptyset(&none);
 	(void) sigprocmask(SIG_SETMASK, &none, NULL);
 	(void) signal(SIGPIPE, SIG_DFL);
+	if (silent)
+	{
+		int			nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		(void) dup2(nowhere, STDERR_FILENO);
+	}
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
 		confined__drop_rights() < 0)
 		_exit(126);
@@ -64,7 +70,7 @@ begin(struct query *query, const struct cluster *cluster)
 	(void) fcntl(sockets[1], F_SETFL, 0);
 	query->psql = fork();
 	if (query->psql == 0)
-		become_psql(&server, sockets[1]);
+		become_psql(&server, sockets[1], query->reported);
 	close(sockets[1]);
 	if (query->psql < 0)
 	{
@@ -102,6 +108,7 @@ take_answer(struct query *query)
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 	{
 		log_debug("psql has ended; connecting again");
+		query->reported = true;
 		query__end(query);
 		return 0;
 	}

@@ -19,14 +19,11 @@
 #include "common/available.h"
 #include "follow/stream.h"
 
-/* Decode at most so far ahead of redo, bytes: WAL, too, takes room in the page cache. */
+/* Decode at most so far ahead of redo, or behind it, bytes: WAL takes room in the page cache. */
 #define DECODE_AHEAD	(256 * 1024 * 1024)
 
 /* Time between two attempts where WAL ended, us. */
 #define RETRY_US		5000
-
-/* Time between two searches for a new timeline, us. */
-#define TIMELINE_US		1000000
 
 /* The recent-block cache is created for at most so many blocks. */
 #define RECENT_BLOCKS	(1024 * 1024)
@@ -103,6 +100,7 @@ stream__begin(struct stream *stream, const struct cluster *cluster,
 	wal_reader__begin(&stream->reader, start->lsn);
 	stream->found = true;
 	lock_spool(stream);
+	stream__check_timeline(stream, 0, 0, start->lsn);
 	return 0;
 }
 
@@ -119,35 +117,67 @@ stream__end(struct stream *stream)
 	stream->open = false;
 }
 
-/* If there is a later timeline that goes on from this one, read that. */
+/* Read another timeline, which branched off at "begin" from what has been read so far. */
 static void
-follow_timeline(struct stream *stream)
+switch_timeline(struct stream *stream, uint32_t timeline, uint64_t begin, uint64_t replay_lsn)
 {
-	const struct timeline_history *history = &stream->segments.history;
-	uint32_t	timeline = history->entries[history->count - 1].timeline;
-	uint32_t	latest = wal_segments__latest_timeline(&stream->segments);
-	struct wal_segments newer;
-	bool		follows = false;
+	struct wal_segments other;
 
-	if (latest <= timeline)
-		return;
-	if (wal_segments__open(&newer, stream->directory, stream->segments.segment_bytes, latest,
+	if (wal_segments__open(&other, stream->directory, stream->segments.segment_bytes, timeline,
 						   NULL) < 0)
 	{
-		log_debug("not following timeline %" PRIu32 ": %s", latest, newer.message);
+		log_debug("not following timeline %" PRIu32 ": %s", timeline, other.message);
 		return;
 	}
-	for (unsigned i = 0; i + 1 < newer.history.count; i++)
-		follows = follows || (newer.history.entries[i].timeline == timeline &&
-							  newer.history.entries[i + 1].begin >= stream->reader.previous_lsn);
-	if (!follows)
-	{
-		wal_segments__close(&newer);
-		return;
-	}
-	log_info("following timeline %" PRIu32, latest);
+	log_info("following timeline %" PRIu32, timeline);
 	wal_segments__close(&stream->segments);
-	stream->segments = newer;
+	stream->segments = other;
+	stream->retry_us = 0;
+	/* What was decoded beyond that is not what redo will replay. */
+	if (stream->reader.next_lsn > begin)
+		stream->found = wal_reader__find(&stream->reader, begin > replay_lsn ? begin :
+										 replay_lsn) == WAL_READER_RECORD;
+}
+
+/* Is a segment of a timeline among those that we read? */
+static bool
+is_read(const struct stream *stream, uint32_t timeline, uint64_t segment)
+{
+	const struct timeline_history *history = &stream->segments.history;
+	uint32_t	bytes = stream->segments.segment_bytes;
+
+	for (unsigned i = 0; i < history->count; i++)
+		if (history->entries[i].timeline == timeline)
+			return segment >= history->entries[i].begin / bytes &&
+				(i + 1 == history->count || segment <= history->entries[i + 1].begin / bytes);
+	return false;
+}
+
+/*
+ * Read the timeline that the server reads: that of the segment in the title of its startup
+ * process (0: not known); at its end it takes the newest one that goes on from there, if
+ * it is not told otherwise.
+ */
+void
+stream__check_timeline(struct stream *stream, uint32_t timeline, uint64_t segment,
+					   uint64_t replay_lsn)
+{
+	const struct timeline_history *history = &stream->segments.history;
+	uint64_t	begin;
+	uint32_t	newer;
+
+	if (timeline != 0 && !is_read(stream, timeline, segment))
+	{
+		stream->chosen = true;
+		switch_timeline(stream, timeline, replay_lsn, replay_lsn);
+		return;
+	}
+	if (stream->chosen)
+		return;
+	newer = wal_segments__descendant(&stream->segments,
+									 history->entries[history->count - 1].timeline, replay_lsn, &begin);
+	if (newer != 0)
+		switch_timeline(stream, newer, begin, replay_lsn);
 }
 
 /* WAL ends here at present.  Prepare the next attempt. */
@@ -157,16 +187,11 @@ end_for_now(struct stream *stream, uint64_t replay_lsn, uint64_t now_us)
 	stream->retry_us = now_us + RETRY_US;
 	wal_segments__forget(&stream->segments);
 	lock_spool(stream);
-	/* Redo knows better. */
+	/* Redo is ahead: continue there. */
 	if (replay_lsn > stream->reader.next_lsn)
 	{
 		log_debug("WAL ended for us, but redo goes on: %s", stream->reader.message);
 		stream->found = wal_reader__find(&stream->reader, replay_lsn) == WAL_READER_RECORD;
-	}
-	if (now_us >= stream->timeline_us)
-	{
-		stream->timeline_us = now_us + TIMELINE_US;
-		follow_timeline(stream);
 	}
 }
 
@@ -183,7 +208,8 @@ stream__next(struct stream *stream, uint64_t replay_lsn, uint64_t now_us,
 	*more = false;
 	if (now_us < stream->retry_us || stream->reader.next_lsn > replay_lsn + DECODE_AHEAD)
 		return 0;
-	if (!stream->found)
+	/* Behind by so much, there is nothing to gain before redo's position. */
+	if (!stream->found || replay_lsn > stream->reader.next_lsn + DECODE_AHEAD)
 		stream->found = wal_reader__find(&stream->reader, replay_lsn) == WAL_READER_RECORD;
 	if (!stream->found || wal_reader__next(&stream->reader) != WAL_READER_RECORD)
 	{

@@ -24,7 +24,7 @@ struct stream
 	struct needed_blocks needed;	/* which blocks redo reads */
 	bool		found;			/* the reader is at a record */
 	uint64_t	retry_us;		/* where WAL ended, time of the next attempt, us */
-	uint64_t	timeline_us;	/* time of the next search for a new timeline, us */
+	bool		chosen;			/* the server has chosen another timeline than the newest */
 	uint64_t	records;		/* records decoded */
 	int			spool_fd;		/* the spool of `redoahead restore`, locked; -1: none */
 };
@@ -32,6 +32,8 @@ struct stream
 int			stream__begin(struct stream *stream, const struct cluster *cluster,
 						  const struct controlfile *control, const struct recoverystart *start);
 void		stream__end(struct stream *stream);
+void		stream__check_timeline(struct stream *stream, uint32_t timeline, uint64_t segment,
+								   uint64_t replay_lsn);
 unsigned	stream__next(struct stream *stream, uint64_t replay_lsn, uint64_t now_us,
 						 struct redoahead_ref out[NEEDED_BLOCKS_MAX], bool *more);
 
