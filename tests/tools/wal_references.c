@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/lsn.h"
 #include "cluster/relpath.h"
 #include "wal/reader.h"
 #include "wal/segments.h"
@@ -62,8 +63,7 @@ parse(int key, char *value, struct argp_state *state)
 static void
 print_record(const struct wal_record *record)
 {
-	printf("%X/%08X %u %u", (unsigned) (record->lsn >> 32), (unsigned) record->lsn,
-		   record->total_bytes, record->xid);
+	printf(LSN_FORMAT " %u %u", LSN_ARGS(record->lsn), record->total_bytes, record->xid);
 	for (unsigned i = 0; i < record->block_count; i++)
 	{
 		const struct wal_block *block = &record->blocks[i];

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/lsn.h"
 #include "base/signals.h"
 #include "cluster/cluster.h"
 #include "cluster/controlfile.h"
@@ -200,8 +201,8 @@ take_records(struct prefault *prefault, const struct range *range, struct wal_re
 
 	if (result != WAL_READER_RECORD)
 	{
-		log_error("no WAL of timeline %" PRIu32 " from %X/%08X on in \"%s\": %s", range->timeline,
-				  (unsigned) (range->from >> 32), (unsigned) range->from, range->directory,
+		log_error("no WAL of timeline %" PRIu32 " from " LSN_FORMAT " on in \"%s\": %s",
+				  range->timeline, LSN_ARGS(range->from), range->directory,
 				  result < 0 && segments->message[0] != '\0' ? segments->message :
 				  reader->message);
 		return result < 0 ? result : -ENOENT;
@@ -222,12 +223,11 @@ take_records(struct prefault *prefault, const struct range *range, struct wal_re
 		return err;
 	if (result == WAL_READER_END && range->may_end)
 	{
-		log_info("WAL ends at %X/%08X: %s", (unsigned) (reader->next_lsn >> 32),
-				 (unsigned) reader->next_lsn, reader->message);
+		log_info("WAL ends at " LSN_FORMAT ": %s", LSN_ARGS(reader->next_lsn), reader->message);
 		return 0;
 	}
-	log_error("WAL ends at %X/%08X, before %X/%08X: %s", (unsigned) (reader->next_lsn >> 32),
-			  (unsigned) reader->next_lsn, (unsigned) (range->to >> 32), (unsigned) range->to,
+	log_error("WAL ends at " LSN_FORMAT ", before " LSN_FORMAT ": %s", LSN_ARGS(reader->next_lsn),
+			  LSN_ARGS(range->to),
 			  segments->message[0] != '\0' ? segments->message : reader->message);
 	return result < 0 ? result : -ENODATA;
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/lsn.h"
 #include "cluster/relpath.h"
 #include "prefault/prefault_report.h"
 #include "report/json.h"
@@ -15,7 +16,7 @@
 void
 prefault_report__block(const struct redoahead_ref *ref)
 {
-	printf("lsn: %X/%08X, ", (unsigned) (ref->lsn >> 32), (unsigned) ref->lsn);
+	printf("lsn: " LSN_FORMAT ", ", LSN_ARGS(ref->lsn));
 	if (ref->kind == REDOAHEAD_KIND_SLRU)
 		printf("slru %s page %" PRIu32, relpath__slru_directory(ref->rel), ref->block);
 	else

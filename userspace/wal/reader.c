@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lsn.h"
 #include "wal/page.h"
 #include "wal/reader.h"
 
@@ -32,9 +33,6 @@
 /* Greatest number of a resource manager that is built in, and least one of an extension. */
 #define MAX_BUILTIN_RMGR	31
 #define MIN_CUSTOM_RMGR		128
-
-#define LSN_FORMAT			"%X/%08X"
-#define LSN_ARGS(lsn)		(unsigned) ((lsn) >> 32), (unsigned) (lsn)
 
 /* No further record, because of what the message says. */
 static int __attribute__((format(printf, 2, 3)))

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/lsn.h"
 #include "common/redoahead_abi.h"
 #include "wal/crc.h"
 #include "wal/record.h"
@@ -49,8 +50,8 @@ refuse(const struct cursor *cursor, const char *format,...)
 	va_list		args;
 	int			n;
 
-	n = snprintf(cursor->message, WAL_MESSAGE_BYTES, "invalid record at %X/%08X: ",
-				 (unsigned) (cursor->lsn >> 32), (unsigned) cursor->lsn);
+	n = snprintf(cursor->message, WAL_MESSAGE_BYTES, "invalid record at " LSN_FORMAT ": ",
+				 LSN_ARGS(cursor->lsn));
 	va_start(args, format);
 	vsnprintf(cursor->message + n, WAL_MESSAGE_BYTES - (size_t) n, format, args);
 	va_end(args);
