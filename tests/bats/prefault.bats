@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# `redoahead prefault`: which blocks it lists and reads, and what it says about WAL and
+# `redoahead prefault`: which blocks it lists and reads, and what it reports about WAL and
 # words that are wrong.  On a stock server's data directory, except for one comparison.
 
 load lib/servers

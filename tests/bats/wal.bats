@@ -76,7 +76,7 @@ same_references() {			# SERVER DATA SEGMENT-BYTES
 	for what in FPW fsm vm; do
 		[ "$(grep -c " $what" "$CASE/ours")" -gt 10 ]
 	done
-	# Pages that redo initializes: the names of heap records say so.
+	# Pages that redo initializes: the names of heap records show it.
 	sed -nE 's/^rmgr: Heap.* lsn: ([^,]*),.*desc: [A-Z_]+\+INIT .*/\1/p' "$CASE/theirs.raw" >"$CASE/theirs.init"
 	sed -nE 's/^rmgr: Heap.* lsn: ([^,]*),.*/\1/p' "$CASE/theirs.raw" |
 		awk 'NR == FNR { heap[$0] = 1; next } $1 in heap && / INIT/ { print $1 }' - "$CASE/ours.raw" >"$CASE/ours.init"

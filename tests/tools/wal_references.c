@@ -7,8 +7,8 @@
  *
  * A line for each record: its position, the size of the whole, its transaction, and
  * then for each block reference its ID, relation, fork, block, and FPW for an image, as
- * pg_waldump calls them; and INIT.  Ends with status 0 where WAL ends, and says on
- * standard error why it ends there.  --quiet prints the number of records, their bytes,
+ * pg_waldump calls them; and INIT.  Ends with status 0 where WAL ends, and reports
+ * on standard error why it ends there.  --quiet prints the number of records, their bytes,
  * and how many bytes were read in a second of CPU time.
  */
 #include <argp.h>

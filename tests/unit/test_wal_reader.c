@@ -1,6 +1,6 @@
 /*
  * test_wal_reader.c
- *		Is each record found that a server wrote, and nothing behind the last one?
+ *		Is each record found that a server wrote, and nothing after the last one?
  */
 #include "unit.h"
 
@@ -127,7 +127,7 @@ TEST(test_records_of_another_history)
 	memcpy(writer.wal + (second - WRITER_START), &header, sizeof(header));
 	writer_seal(writer.wal + (second - WRITER_START), header.total_bytes);
 	expect_record(first);
-	expect_end("is not behind that at");
+	expect_end("does not follow that at");
 }
 
 TEST(test_any_flipped_bit_ends_wal)
@@ -140,7 +140,7 @@ TEST(test_any_flipped_bit_ends_wal)
 	{
 		unsigned char *byte = writer.wal + (at - WRITER_START);
 
-		/* Padding of the header, and behind the record, is not defined. */
+		/* Padding of the header, and after the record, is not defined. */
 		if ((at - lsns[1] >= 18 && at - lsns[1] < 20) || at - lsns[1] >= 24 + 2 + 40)
 			continue;
 		*byte ^= 0x10;
@@ -206,8 +206,8 @@ TEST(test_switch_of_segments)
 	expect_record(writer_add_data(&writer, 15, 0, 92));
 }
 
-/* A record that was not complete when the server crashed is given up by the next one. */
-TEST(test_record_that_was_given_up)
+/* A record that was not complete when the server crashed is overwritten. */
+TEST(test_record_that_was_overwritten)
 {
 	static const unsigned char body[3 * WRITER_PAGE];
 	uint64_t	last = writer_add_data(&writer, 15, 0, 92);
@@ -224,7 +224,7 @@ TEST(test_record_that_was_given_up)
 	expect_record(writer_add_data(&writer, 15, 0, 92));
 }
 
-/* From any position, the first record behind it is found. */
+/* From any position, the first record after it is found. */
 TEST(test_find)
 {
 	uint64_t	lsns[300];

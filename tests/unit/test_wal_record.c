@@ -191,7 +191,7 @@ TEST(test_what_is_no_record)
 	assert_int_equal(parse(18), -EBADMSG);	/* no header */
 }
 
-/* Every record cut short is refused, and nothing is read behind it. */
+/* Every record cut short is refused, and nothing is read after it. */
 TEST(test_any_length)
 {
 	uint32_t	whole;

@@ -1,7 +1,7 @@
 /*
  * test_wal_segments.c
- *		Which file of a directory has the WAL of a position, and what do history files
- *		say?
+ *		Which file of a directory has the WAL of a position, and which timelines do
+ *		history files have?
  */
 #include <errno.h>
 #include <fcntl.h>

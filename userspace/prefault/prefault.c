@@ -348,7 +348,7 @@ open_engine(struct prefault *prefault)
 	return 0;
 }
 
-/* Prefault what the user asked for, and report.  Returns 0 or -errno. */
+/* Prefault what the user requested, and report.  Returns 0 or -errno. */
 static int
 run(struct prefault *prefault)
 {

@@ -63,7 +63,7 @@ add_by_instruction(uint32_t crc, const unsigned char *bytes, size_t size)
 }
 #endif
 
-/* The CRC of what "crc" is of, and of "size" bytes (at most 2 GB) behind it. */
+/* The CRC of what "crc" is of, and of "size" bytes (at most 2 GB) after it. */
 uint32_t
 crc__add(uint32_t crc, const void *bytes, size_t size)
 {

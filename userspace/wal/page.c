@@ -6,7 +6,7 @@
 
 /*
  * What is wrong with the header of a page, to follow "the page"; NULL if nothing is.
- * Of a short header, only that part is looked at.
+ * Of a short header, only that part is examined.
  */
 const char *
 wal_page__problem(const struct wal_long_page_header *header,

@@ -34,7 +34,7 @@
 #define MAX_BUILTIN_RMGR	31
 #define MIN_CUSTOM_RMGR		128
 
-/* No further record, because of what the message says. */
+/* No further record, for the reason that the message reports. */
 static int __attribute__((format(printf, 2, 3)))
 end(struct wal_reader *reader, const char *format,...)
 {
@@ -81,7 +81,7 @@ wal_reader__begin(struct wal_reader *reader, uint64_t lsn)
 	reader->buffer_bytes = 0;
 }
 
-/* Is this the header of the page at "lsn"?  If not, the message says why. */
+/* Is this the header of the page at "lsn"?  If not, the message reports why. */
 static bool
 check_page(struct wal_reader *reader, const unsigned char *bytes, uint64_t lsn)
 {
@@ -168,7 +168,7 @@ check_header(struct wal_reader *reader, const struct wal_record_header *header, 
 				   header->total_bytes);
 	else if (complete && (reader->previous_lsn != 0 ? header->previous != reader->previous_lsn :
 						  header->previous >= lsn))
-		(void) end(reader, "the record at " LSN_FORMAT " is not behind that at " LSN_FORMAT
+		(void) end(reader, "the record at " LSN_FORMAT " does not follow that at " LSN_FORMAT
 				   ", but " LSN_FORMAT, LSN_ARGS(lsn), LSN_ARGS(reader->previous_lsn),
 				   LSN_ARGS(header->previous));
 	else if (complete && header->rmid > MAX_BUILTIN_RMGR && header->rmid < MIN_CUSTOM_RMGR)
@@ -203,7 +203,7 @@ reserve(struct wal_reader *reader, size_t bytes)
 
 /*
  * Assemble a record that spans pages; *lsn is its start, and receives its end.  If the
- * server gave it up, *lsn receives the page from which it went on, and *bytes is NULL.
+ * server overwrote it, *lsn receives the page where it did, and *bytes is NULL.
  */
 static int
 assemble(struct wal_reader *reader, uint64_t *lsn, const unsigned char **bytes)
@@ -265,7 +265,7 @@ assemble(struct wal_reader *reader, uint64_t *lsn, const unsigned char **bytes)
 }
 
 /*
- * Find where a record begins at or behind reader->next_lsn: behind the header of the
+ * Find where a record begins at or after reader->next_lsn: after the header of the
  * page, if that is where a page begins.
  */
 static int
@@ -381,7 +381,7 @@ wal_reader__next(struct wal_reader *reader)
 }
 
 /*
- * Find the first record that begins at or behind "lsn", a position anywhere in WAL.
+ * Find the first record that begins at or after "lsn", a position anywhere in WAL.
  * Returns as wal_reader__next(), which is called next.
  */
 int

@@ -135,7 +135,7 @@ parse_block(struct cursor *cursor, uint8_t id, uint32_t block_size, struct wal_r
 	uint16_t	data_bytes;
 
 	if (previous != NULL && id <= previous->id)
-		return refuse(cursor, "block reference %u is behind %u", id, previous->id);
+		return refuse(cursor, "block reference %u follows %u", id, previous->id);
 	if (!take(cursor, &flags, sizeof(flags)) || !take(cursor, &data_bytes, sizeof(data_bytes)))
 		return refuse(cursor, "it ends in a block reference");
 	block->id = id;

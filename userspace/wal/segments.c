@@ -40,7 +40,7 @@ wal_segments__name(uint32_t timeline, uint64_t segment, uint32_t segment_bytes,
 			 (uint32_t) (segment / per_part), (uint32_t) (segment % per_part));
 }
 
-/* Is this the name of a segment's file, behind which there may be a dot and more? */
+/* Is this the name of a segment's file, which a dot and more may follow? */
 bool
 wal_segments__parse(const char *name, uint32_t segment_bytes, uint32_t *timeline,
 					uint64_t *segment)
@@ -110,7 +110,7 @@ open_directory(const struct wal_segments *segments)
 }
 
 /*
- * Is this, behind the dot, the suffix of a complete segment?  Others are of files that
+ * Is this, after the dot, the suffix of a complete segment?  Others are of files that
  * belong to a segment, or that are being written.
  */
 static bool

@@ -12,7 +12,7 @@
 #include "wal/timeline.h"
 
 /*
- * Directory, in that of WAL, for segments that the server has not asked for yet.  Of a
+ * Directory, in that of WAL, for segments that the server has not requested yet.  Of a
  * segment that is in both, the file here is the right one: the other is of older WAL and
  * waits for being overwritten.
  */
