@@ -2,7 +2,7 @@
  * reader.c
  *		Reads records from WAL, one after the other.
  *
- * WAL is read in large pieces.  A record that lies on one page is used where it is in
+ * reader_page.c gets the pages.  A record that lies on one page is used where it is in
  * the buffer; one that spans pages is assembled, without the pages' headers.  Nothing
  * is allocated for a record unless it is larger than all before.
  *
@@ -12,17 +12,13 @@
  * called again then; it reads from where the last record ended.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/lsn.h"
 #include "wal/page.h"
-#include "wal/reader.h"
-
-/* Read at once, bytes: fits into the CPU's second-level cache, and holds a page. */
-#define BUFFER_BYTES		(128 * 1024)
+#include "wal/reader_internal.h"
 
 /* Size of a record that gets its own memory at first; it grows as pages arrive. */
 #define ASSEMBLED_BYTES		(64 * 1024)
@@ -33,19 +29,6 @@
 /* Greatest number of a resource manager that is built in, and least one of an extension. */
 #define MAX_BUILTIN_RMGR	31
 #define MIN_CUSTOM_RMGR		128
-
-/* No further record, for the reason that the message reports. */
-static int __attribute__((format(printf, 2, 3)))
-end(struct wal_reader *reader, const char *format,...)
-{
-	va_list		args;
-
-	va_start(args, format);
-	vsnprintf(reader->message, sizeof(reader->message), format, args);
-	va_end(args);
-	reader->buffer_bytes = 0;	/* what was read may be replaced */
-	return WAL_READER_END;
-}
 
 static inline uint64_t
 align(uint64_t lsn)
@@ -58,7 +41,7 @@ int
 wal_reader__create(struct wal_reader *reader, const struct wal_reader_options *options)
 {
 	*reader = (struct wal_reader) {.options = *options};
-	reader->buffer = malloc(BUFFER_BYTES);
+	reader->buffer = malloc(READER_BUFFER_BYTES);
 	return reader->buffer == NULL ? -ENOMEM : 0;
 }
 
@@ -81,82 +64,6 @@ wal_reader__begin(struct wal_reader *reader, uint64_t lsn)
 	reader->buffer_bytes = 0;
 }
 
-/* Is this the header of the page at "lsn"?  If not, the message reports why. */
-static bool
-check_page(struct wal_reader *reader, const unsigned char *bytes, uint64_t lsn)
-{
-	struct wal_reader_options *options = &reader->options;
-	struct wal_long_page_header header;
-	const char *problem;
-
-	memcpy(&header, bytes, sizeof(header));
-	if (reader->format == NULL)
-		reader->format = wal_format__of_page(header.page.magic);
-	if (reader->format == NULL)
-	{
-		(void) end(reader, "the page at " LSN_FORMAT " has the magic number %04X, of no "
-				   "known version of PostgreSQL", LSN_ARGS(lsn), header.page.magic);
-		return false;
-	}
-	if (options->system_identifier == 0 && (header.page.flags & WAL_PAGE_LONG))
-		options->system_identifier = header.system_identifier;
-	problem = wal_page__problem(&header, &(struct wal_page_expected)
-								{
-									.lsn = lsn,.magic = reader->format->page_magic,
-										.system_identifier = options->system_identifier,
-										.segment_bytes = options->segment_bytes,
-										.page_bytes = options->page_bytes,
-										.timeline = lsn > reader->timeline_lsn ? reader->timeline : 0,
-								});
-	if (problem != NULL)
-	{
-		if (reader->timeline == 0)
-			reader->format = NULL;	/* not learned from a page that is none */
-		(void) end(reader, "the page at " LSN_FORMAT " %s", LSN_ARGS(lsn), problem);
-		return false;
-	}
-	if (lsn >= reader->timeline_lsn)
-	{
-		reader->timeline = header.page.timeline;
-		reader->timeline_lsn = lsn;
-	}
-	return true;
-}
-
-/*
- * Get the page that "lsn" is on.  Returns WAL_READER_RECORD, or WAL_READER_END or
- * -errno with a message.
- */
-static int
-get_page(struct wal_reader *reader, uint64_t lsn, const unsigned char **page)
-{
-	uint32_t	page_bytes = reader->options.page_bytes;
-	uint64_t	start = lsn - lsn % page_bytes;
-
-	if (start < reader->buffer_lsn ||
-		start + page_bytes > reader->buffer_lsn + reader->buffer_bytes)
-	{
-		const struct wal_source *source = &reader->options.source;
-		long		n = source->read(source->context, start, reader->buffer, BUFFER_BYTES);
-
-		if (n < 0)
-		{
-			(void) end(reader, "cannot read WAL at " LSN_FORMAT ": %s", LSN_ARGS(start),
-					   strerror((int) -n));
-			return (int) n;
-		}
-		if ((uint64_t) n < page_bytes)
-			return end(reader, "there is no WAL at " LSN_FORMAT, LSN_ARGS(start));
-		reader->buffer_lsn = start;
-		reader->buffer_bytes = (size_t) n;
-	}
-	*page = reader->buffer + (start - reader->buffer_lsn);
-	/* Each page is checked when its first byte is wanted. */
-	if (lsn % page_bytes != 0 && reader->timeline != 0)
-		return WAL_READER_RECORD;
-	return check_page(reader, *page, start) ? WAL_READER_RECORD : WAL_READER_END;
-}
-
 /* Is this a header that may stand at "lsn"?  Of it, at least total_bytes is there. */
 static bool
 check_header(struct wal_reader *reader, const struct wal_record_header *header, uint64_t lsn,
@@ -164,16 +71,16 @@ check_header(struct wal_reader *reader, const struct wal_record_header *header, 
 {
 	if (header->total_bytes < WAL_RECORD_HEADER_BYTES ||
 		header->total_bytes > WAL_RECORD_MAX_BYTES)
-		(void) end(reader, "the record at " LSN_FORMAT " has a size of %u", LSN_ARGS(lsn),
-				   header->total_bytes);
+		(void) wal_reader__end(reader, "the record at " LSN_FORMAT " has a size of %u",
+							   LSN_ARGS(lsn), header->total_bytes);
 	else if (complete && (reader->previous_lsn != 0 ? header->previous != reader->previous_lsn :
 						  header->previous >= lsn))
-		(void) end(reader, "the record at " LSN_FORMAT " does not follow that at " LSN_FORMAT
-				   ", but " LSN_FORMAT, LSN_ARGS(lsn), LSN_ARGS(reader->previous_lsn),
-				   LSN_ARGS(header->previous));
+		(void) wal_reader__end(reader, "the record at " LSN_FORMAT " does not follow that at "
+							   LSN_FORMAT ", but " LSN_FORMAT, LSN_ARGS(lsn),
+							   LSN_ARGS(reader->previous_lsn), LSN_ARGS(header->previous));
 	else if (complete && header->rmid > MAX_BUILTIN_RMGR && header->rmid < MIN_CUSTOM_RMGR)
-		(void) end(reader, "the record at " LSN_FORMAT " has the resource manager %u",
-				   LSN_ARGS(lsn), header->rmid);
+		(void) wal_reader__end(reader, "the record at " LSN_FORMAT " has the resource manager %u",
+							   LSN_ARGS(lsn), header->rmid);
 	else
 		return true;
 	return false;
@@ -193,7 +100,7 @@ reserve(struct wal_reader *reader, size_t bytes)
 	grown = realloc(reader->assembled, room);
 	if (grown == NULL)
 	{
-		(void) end(reader, "not enough memory for a record of %zu bytes", bytes);
+		(void) wal_reader__end(reader, "not enough memory for a record of %zu bytes", bytes);
 		return -ENOMEM;
 	}
 	reader->assembled = grown;
@@ -222,7 +129,7 @@ assemble(struct wal_reader *reader, uint64_t *lsn, const unsigned char **bytes)
 		uint32_t	from = (uint32_t) (at % reader->options.page_bytes);
 		uint32_t	part;
 
-		result = get_page(reader, at, &page);
+		result = wal_reader__get_page(reader, at, &page);
 		if (result != WAL_READER_RECORD)
 			return result;
 		if (got > 0)
@@ -236,8 +143,8 @@ assemble(struct wal_reader *reader, uint64_t *lsn, const unsigned char **bytes)
 				return WAL_READER_RECORD;
 			}
 			if (!(continued.flags & WAL_PAGE_CONTINUES) || continued.rest_bytes != total - got)
-				return end(reader, "the record at " LSN_FORMAT " does not go on at " LSN_FORMAT,
-						   LSN_ARGS(start), LSN_ARGS(at));
+				return wal_reader__end(reader, "the record at " LSN_FORMAT " does not go on at "
+									   LSN_FORMAT, LSN_ARGS(start), LSN_ARGS(at));
 			from = wal_page__header_bytes(at, reader->options.segment_bytes);
 		}
 		else
@@ -273,13 +180,14 @@ skip_page_header(struct wal_reader *reader, uint64_t *lsn)
 {
 	struct wal_page_header header;
 	const unsigned char *page;
-	int			result = get_page(reader, *lsn, &page);
+	int			result = wal_reader__get_page(reader, *lsn, &page);
 
 	if (result != WAL_READER_RECORD || *lsn % reader->options.page_bytes != 0)
 		return result;
 	memcpy(&header, page, sizeof(header));
 	if (header.flags & WAL_PAGE_CONTINUES)
-		return end(reader, "the page at " LSN_FORMAT " begins in a record", LSN_ARGS(*lsn));
+		return wal_reader__end(reader, "the page at " LSN_FORMAT " begins in a record",
+							   LSN_ARGS(*lsn));
 	*lsn += wal_page__header_bytes(*lsn, reader->options.segment_bytes);
 	return WAL_READER_RECORD;
 }
@@ -303,7 +211,7 @@ get_record(struct wal_reader *reader, uint64_t *lsn, uint64_t *end_lsn,
 	{
 		result = skip_page_header(reader, lsn);
 		if (result == WAL_READER_RECORD)
-			result = get_page(reader, *lsn, &page);
+			result = wal_reader__get_page(reader, *lsn, &page);
 		if (result != WAL_READER_RECORD)
 			return result;
 		from = (uint32_t) (*lsn % reader->options.page_bytes);
@@ -344,7 +252,8 @@ next_record(struct wal_reader *reader)
 		return result;
 	memcpy(&total, bytes, sizeof(total));
 	if (!wal_record__crc_matches(bytes, total))
-		return end(reader, "the record at " LSN_FORMAT " has another CRC", LSN_ARGS(record->lsn));
+		return wal_reader__end(reader, "the record at " LSN_FORMAT " has another CRC",
+							   LSN_ARGS(record->lsn));
 	if (wal_record__parse(record, bytes, total, reader->format, options->block_size,
 						  reader->message) < 0)
 	{
@@ -400,7 +309,7 @@ wal_reader__find(struct wal_reader *reader, uint64_t lsn)
 		const unsigned char *page;
 		uint32_t	header_bytes = wal_page__header_bytes(at, reader->options.segment_bytes);
 
-		result = get_page(reader, at, &page);
+		result = wal_reader__get_page(reader, at, &page);
 		if (result != WAL_READER_RECORD)
 			return result;
 		memcpy(&header, page, sizeof(header));
