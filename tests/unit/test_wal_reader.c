@@ -196,6 +196,87 @@ TEST(test_another_cluster)
 	expect_end("another cluster");
 }
 
+/* The long header of a segment is verified when reading begins in the middle of it, too. */
+TEST(test_long_header_of_the_segment)
+{
+	static const struct
+	{
+		size_t		offset;			/* in the long header */
+		unsigned char value;
+		const char *reason;
+	}			cases[] = {
+		{offsetof(struct wal_long_page_header, system_identifier), 1, "another cluster"},
+		{offsetof(struct wal_long_page_header, segment_bytes) + 3, 1, "segments of another size"},
+		{offsetof(struct wal_long_page_header, page_bytes) + 1, 64, "pages of another size"},
+		{offsetof(struct wal_page_header, lsn) + 2, 0x77, "another position"},
+		{offsetof(struct wal_page_header, magic), 0x17, "version of PostgreSQL"},
+	};
+	uint64_t	lsn = 0;
+
+	while (writer.end < WRITER_SEGMENT + 3 * WRITER_PAGE)
+		lsn = writer_add_data(&writer, 15, 0, 92);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		unsigned char *byte = writer.wal + WRITER_SEGMENT + cases[i].offset;
+		unsigned char before = *byte;
+
+		*byte = cases[i].value;
+		wal_reader__begin(&reader, lsn);
+		expect_end(cases[i].reason);
+		assert_non_null(strstr(reader.message, "the page at 0/00400000 "));
+		assert_int_equal(wal_reader__find(&reader, lsn), WAL_READER_END);
+		/* The file was replaced by the right one. */
+		*byte = before;
+		wal_reader__begin(&reader, lsn);
+		expect_record(lsn);
+	}
+}
+
+/* Reads of the start of the second segment. */
+static unsigned header_reads;
+
+static long
+count_header_reads(void *context, uint64_t lsn, void *out, size_t bytes)
+{
+	header_reads += lsn == WRITER_START + WRITER_SEGMENT;
+	return writer_read(context, lsn, out, bytes);
+}
+
+/* What follows in the segment is verified by this one reading of the header. */
+TEST(test_long_header_is_read_once)
+{
+	uint64_t	lsn = 0;
+
+	while (writer.end < WRITER_SEGMENT + 3 * WRITER_PAGE)
+		lsn = writer_add_data(&writer, 15, 0, 92);
+	while (writer.end < 2 * WRITER_SEGMENT)
+		writer_add_data(&writer, 15, 0, 2000);
+	reader.options.source.read = count_header_reads;
+	header_reads = 0;
+	wal_reader__begin(&reader, lsn);
+	for (unsigned i = 0; i < 400; i++)
+		assert_int_equal(wal_reader__next(&reader), WAL_READER_RECORD);
+	assert_int_equal(header_reads, 1);
+	/* Likewise where reading began before it. */
+	wal_reader__begin(&reader, WRITER_START);
+	header_reads = 0;
+	while (wal_reader__next(&reader) == WAL_READER_RECORD && reader.record.lsn < lsn + 500000)
+		;
+	assert_int_equal(header_reads, 1);
+}
+
+/* The first page of a segment is missing: what follows cannot be verified. */
+TEST(test_segment_without_a_first_page)
+{
+	uint64_t	lsn = 0;
+
+	while (writer.end < WRITER_SEGMENT + 3 * WRITER_PAGE)
+		lsn = writer_add_data(&writer, 15, 0, 92);
+	memset(writer.wal + WRITER_SEGMENT, 0, WRITER_PAGE);
+	wal_reader__begin(&reader, lsn);
+	expect_end("the page at 0/00400000 has the magic number 0000");
+}
+
 /* Nothing follows in the segment; reading goes on in the next one. */
 TEST(test_switch_of_segments)
 {

@@ -61,7 +61,7 @@ wal_reader__begin(struct wal_reader *reader, uint64_t lsn)
 	reader->previous_lsn = 0;
 	reader->timeline = 0;
 	reader->timeline_lsn = 0;
-	reader->buffer_bytes = 0;
+	wal_reader__drop(reader);
 }
 
 /* Is this a header that may stand at "lsn"?  Of it, at least total_bytes is there. */
@@ -257,7 +257,7 @@ next_record(struct wal_reader *reader)
 	if (wal_record__parse(record, bytes, total, reader->format, options->block_size,
 						  reader->message) < 0)
 	{
-		reader->buffer_bytes = 0;
+		wal_reader__drop(reader);
 		return WAL_READER_END;
 	}
 

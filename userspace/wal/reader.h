@@ -37,6 +37,8 @@ struct wal_reader
 	const struct wal_format *format;	/* of the WAL, NULL before the first page */
 	uint32_t	timeline;		/* of the last page, 0 before the first one */
 	uint64_t	timeline_lsn;	/* position of that page */
+	uint64_t	segment_lsn;	/* start of the segment whose long header was verified */
+	bool		segment_known;	/* there is one */
 	uint64_t	next_lsn;		/* where the next record begins */
 	uint64_t	previous_lsn;	/* start of the record before, 0 if not known */
 	unsigned char *buffer;		/* WAL from buffer_lsn on */

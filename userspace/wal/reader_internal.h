@@ -15,6 +15,14 @@ int			wal_reader__end(struct wal_reader *reader, const char *format,...)
 int			wal_reader__load_page(struct wal_reader *reader, uint64_t lsn,
 								  const unsigned char **page);
 
+/* Drop what was read: the file may be replaced by another one. */
+static inline void
+wal_reader__drop(struct wal_reader *reader)
+{
+	reader->buffer_bytes = 0;
+	reader->segment_known = false;
+}
+
 /* Is the page at "start" in the buffer? */
 static inline bool
 wal_reader__has_page(const struct wal_reader *reader, uint64_t start)
