@@ -34,7 +34,7 @@ create_engine(struct daemon *daemon)
 							 .backend = options->backend,.io_depth = options->io_depth,
 								 .readahead_limit = options->readahead_limit,
 								 .files = options->files,.dirfd = daemon->cluster.dirfd,
-								 .block_log = daemon->block_log,.release_used = true,
+								 .block_log = daemon->outputs.block_log,.release_used = true,
 								 .no_uring = daemon->uring_failed
 						 }, &daemon->backend);
 }
@@ -142,12 +142,9 @@ daemon__run(const struct daemon_options *options)
 	int			err;
 
 	err = open_cluster(&daemon);
-	if (err == 0 && options->block_log != NULL)
-		err = textfile__open(&daemon.block_log, options->block_log, "--block-log");
-	if (err == 0 && options->timeline != NULL)
-		err = textfile__open(&daemon.timeline, options->timeline, "--timeline");
-	if (err == 0 && daemon.timeline != NULL)
-		timeline__begin(daemon.timeline);
+	if (err == 0)
+		err = outputs__open(&daemon.outputs, options->block_log, options->timeline,
+							options->statistics);
 	if (err == 0)
 		err = daemon.signal_fd = signals__open();
 
@@ -163,8 +160,7 @@ daemon__run(const struct daemon_options *options)
 
 	if (daemon.signal_fd >= 0)
 		close(daemon.signal_fd);
-	textfile__close(daemon.timeline, "--timeline");
-	textfile__close(daemon.block_log, "--block-log");
+	outputs__close(&daemon.outputs);
 	cluster__close(&daemon.cluster);
 	return err;
 }

@@ -13,7 +13,7 @@
 #include "daemon/daemon.h"
 #include "daemon/heartbeat.h"
 #include "engine/engine.h"
-#include "report/timeline.h"
+#include "report/outputs.h"
 #include "source/listener.h"
 #include "source/ring.h"
 
@@ -35,7 +35,6 @@ struct session
 	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
 	uint64_t	work_us;		/* time of the last work, us */
 	uint64_t	publish_us;		/* time of the last update of the ring's progress, us */
-	uint64_t	sample_us;		/* time of the last line of the timeline, us */
 };
 
 struct daemon
@@ -45,8 +44,7 @@ struct daemon
 	struct engine *engine;		/* reads the blocks */
 	const struct backend_ops *backend;	/* how the engine reads */
 	bool		uring_failed;	/* io_uring worked at first, but failed later */
-	FILE	   *block_log;		/* block log, or NULL */
-	FILE	   *timeline;		/* timeline, or NULL */
+	struct outputs outputs;		/* block log, timeline, statistics */
 	struct listener *listener;	/* accepts servers */
 	int			epoll_fd;		/* all that the daemon waits for */
 	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
@@ -54,8 +52,6 @@ struct daemon
 	uint64_t	events_us;		/* time of the last epoll_wait, us */
 	struct session session;		/* the present recovery */
 
-	uint64_t	statistics_us;	/* time of the last write of the statistics file, us */
-	bool		statistics_failed;	/* the last write failed, and that was logged */
 	uint64_t	recoveries;		/* recoveries connected so far */
 	struct counters last;		/* of the last recovery that ended */
 	struct counters ended;		/* of all recoveries that ended */
@@ -74,9 +70,7 @@ int			session__disconnect(struct daemon *daemon);
 
 /* status.c */
 void		status__write_statistics(struct daemon *daemon);
-void		status__reopen(struct daemon *daemon);
 void		status__update_times(struct daemon *daemon);
 void		status__publish(struct daemon *daemon, uint64_t now_us);
-void		status__add_sample(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us);
 
 #endif							/* REDOAHEAD_DAEMON_DAEMON_INTERNAL_H */

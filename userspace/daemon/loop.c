@@ -55,9 +55,6 @@
 /* Time between two updates of the progress that the server can read, us. */
 #define PUBLISH_US		10000
 
-/* Time between two writes of the statistics file, us. */
-#define STATISTICS_US	1000000
-
 /* References taken from the ring in one round at most. */
 #define TAKE_REFS_ROUND	65536
 
@@ -74,7 +71,7 @@ loop__handle_signal(struct daemon *daemon)
 	int			signal = signals__take(daemon->signal_fd);
 
 	if (signal == SIGHUP)
-		status__reopen(daemon);
+		outputs__reopen(&daemon->outputs);
 	else if (signal != 0)
 		daemon->stop = true;
 }
@@ -132,7 +129,7 @@ sleep_until_woken(struct daemon *daemon)
 		return 0;
 	engine__counters(daemon->engine)->sleeps++;
 	session->sleep_lsn = lsn;
-	err = handle_events(daemon, proceeds ? DECODE_POLL_MS : STATISTICS_US / 1000);
+	err = handle_events(daemon, proceeds ? DECODE_POLL_MS : OUTPUTS_STATISTICS_US / 1000);
 	if (session->connected)
 		ring__wake(&session->ring);
 	return err;
@@ -188,10 +185,9 @@ run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 		status__publish(daemon, now_us);
 		engine__sweep(daemon->engine);
 	}
-	if (now_us - daemon->statistics_us >= STATISTICS_US)
+	if (now_us - daemon->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
 		status__write_statistics(daemon);
-	if (daemon->timeline != NULL && now_us - session->sample_us >= TIMELINE_US)
-		status__add_sample(daemon, replay_lsn, now_us);
+	outputs__add_sample(&daemon->outputs, daemon->engine, replay_lsn, session->begin_us, now_us);
 }
 
 /* Is everything submitted, and redo far enough away to let references gather? */

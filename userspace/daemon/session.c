@@ -75,7 +75,8 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->hung_up = false;
 	session->begin_us = session->work_us = session->publish_us = clock__now_us();
 	session->begin_cpu_us = clock__cpu_us();
-	session->taken_lsn = session->sleep_lsn = session->sample_us = 0;
+	session->taken_lsn = session->sleep_lsn = 0;
+	daemon->outputs.sample_us = 0;
 	daemon->events_us = session->begin_us;
 	daemon->recoveries++;
 	residency_works = residency__works(daemon->cluster.dirfd, layout.tablespace_dir);

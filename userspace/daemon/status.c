@@ -1,16 +1,9 @@
 /*
  * status.c
- *		Reports the daemon's progress to the server, the statistics file and the
- *		timeline.
+ *		Reports the daemon's progress to the server and in the statistics file.
  */
-#include <string.h>
-#include <sys/stat.h>
-
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/textfile.h"
 #include "daemon/daemon_internal.h"
-#include "report/statistics.h"
 
 /* Update the counters that are measured, not counted. */
 void
@@ -26,7 +19,6 @@ status__update_times(struct daemon *daemon)
 void
 status__write_statistics(struct daemon *daemon)
 {
-	const char *path = daemon->options->statistics;
 	struct counters total = daemon->ended;
 	struct statistics statistics = {
 		.backend = daemon->backend->name,
@@ -37,11 +29,7 @@ status__write_statistics(struct daemon *daemon)
 		.recovery = &daemon->last,
 		.total = &total,
 	};
-	int			err;
 
-	daemon->statistics_us = clock__now_us();
-	if (path == NULL)
-		return;
 	if (daemon->session.connected)
 	{
 		status__update_times(daemon);
@@ -50,28 +38,7 @@ status__write_statistics(struct daemon *daemon)
 		statistics.replay_lsn = ring__replay_lsn(&daemon->session.ring);
 		counters__add(&total, statistics.recovery);
 	}
-	err = statistics__write(path, &statistics);
-	if (err < 0 && !daemon->statistics_failed)
-		log_warning("statistics file \"%s\" cannot be written: %s; give another one with --stats",
-					path, strerror(-err));
-	daemon->statistics_failed = err < 0;
-}
-
-/* Open the block log and the timeline anew.  The statistics file is replaced each time. */
-void
-status__reopen(struct daemon *daemon)
-{
-	const struct daemon_options *options = daemon->options;
-	struct stat st;
-
-	if (daemon->block_log != NULL)
-		textfile__reopen(daemon->block_log, options->block_log, "--block-log");
-	if (daemon->timeline != NULL)
-	{
-		textfile__reopen(daemon->timeline, options->timeline, "--timeline");
-		if (fstat(fileno(daemon->timeline), &st) == 0 && st.st_size == 0)
-			timeline__begin(daemon->timeline);
-	}
+	outputs__write_statistics(&daemon->outputs, &statistics, clock__now_us());
 }
 
 /* Publish the progress in the ring. */
@@ -92,22 +59,4 @@ status__publish(struct daemon *daemon, uint64_t now_us)
 
 	daemon->session.publish_us = now_us;
 	ring__publish(&daemon->session.ring, &progress);
-}
-
-/* Add a sample to the timeline. */
-void
-status__add_sample(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
-{
-	const struct control *control = engine__control(daemon->engine);
-	struct timeline_sample sample = {
-		.at_us = now_us - daemon->session.begin_us,
-		.replay_lsn = replay_lsn,
-		.engine = engine__state(daemon->engine),
-		.io_depth = control->io_depth,
-		.readahead_limit = control->readahead_limit,
-		.blocks_read = engine__counters(daemon->engine)->blocks_read,
-	};
-
-	daemon->session.sample_us = now_us;
-	timeline__add(daemon->timeline, &sample);
 }

@@ -3,8 +3,9 @@
  *		Prefetches for the recoveries of a server that is not patched: finds the startup
  *		process, decodes WAL ahead of it, and has the engine read what redo will need.
  *
- * While no recovery runs, nothing of the cluster is open but its directory, once in a
- * while.
+ * While no recovery runs, nothing of the cluster stays open: 50 times a second, pg_control
+ * and postmaster.pid are read, and only if the server does not run normally are its
+ * processes searched.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,23 +13,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
-#include "base/textfile.h"
 #include "cluster/processes.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
 #include "follow/follow.h"
 #include "follow/position.h"
 #include "follow/stream.h"
-#include "report/statistics.h"
+#include "report/outputs.h"
 #include "report/summary.h"
-#include "report/timeline.h"
 
 /* Time between two searches for a startup process, ms. */
 #define SEARCH_MS		20
@@ -50,9 +48,6 @@
 /* Time between two checks of the state of the server, us. */
 #define STATE_US		500000
 
-/* Time between two writes of the statistics file, us. */
-#define STATISTICS_US	1000000
-
 struct follow
 {
 	const struct follow_options *options;
@@ -61,9 +56,7 @@ struct follow
 	struct engine *engine;
 	const struct backend_ops *backend;	/* how it reads */
 	bool		no_uring;		/* io_uring worked at first, but failed later */
-	FILE	   *block_log;		/* block log, or NULL */
-	FILE	   *timeline;		/* timeline, or NULL */
-	uint64_t	sample_us;		/* time of its last line, us */
+	struct outputs outputs;		/* block log, timeline, statistics */
 	struct position position;	/* of redo */
 	struct stream stream;		/* of references */
 	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
@@ -71,27 +64,10 @@ struct follow
 	uint64_t	begin_us;		/* time at which the recovery was found, us */
 	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
 	uint64_t	state_us;		/* time of the last check of the state of the server, us */
-	uint64_t	statistics_us;	/* time of the last write of the statistics file, us */
-	bool		statistics_failed;	/* the last write failed, and that was logged */
 	uint64_t	recoveries;		/* recoveries found so far */
 	struct counters ended;		/* of all recoveries that ended */
 	struct redoahead_ref refs[NEEDED_BLOCKS_MAX];
 };
-
-/* Open the output files anew.  The statistics file is replaced each time. */
-static void
-reopen(struct follow *follow)
-{
-	struct stat st;
-
-	if (follow->block_log != NULL)
-		textfile__reopen(follow->block_log, follow->options->block_log, "--block-log");
-	if (follow->timeline == NULL)
-		return;
-	textfile__reopen(follow->timeline, follow->options->timeline, "--timeline");
-	if (fstat(fileno(follow->timeline), &st) == 0 && st.st_size == 0)
-		timeline__begin(follow->timeline);
-}
 
 /* Wait for a signal, or for the end of a process unless pidfd is negative. */
 static void
@@ -110,7 +86,7 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 			case 0:
 				break;
 			case SIGHUP:
-				reopen(follow);
+				outputs__reopen(&follow->outputs);
 				break;
 			default:
 				follow->stop = true;
@@ -122,7 +98,6 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 static void
 write_statistics(struct follow *follow, bool connected)
 {
-	const char *path = follow->options->statistics;
 	struct counters *counters = engine__counters(follow->engine);
 	struct counters total = follow->ended;
 	struct statistics statistics = {
@@ -136,39 +111,11 @@ write_statistics(struct follow *follow, bool connected)
 		.recovery = counters,
 		.total = &total,
 	};
-	int			err;
 
 	counters->cpu_us = clock__cpu_us() - follow->begin_cpu_us;
 	counters->elapsed_us = clock__now_us() - follow->begin_us;
-	follow->statistics_us = clock__now_us();
-	if (path == NULL)
-		return;
 	counters__add(&total, counters);
-	err = statistics__write(path, &statistics);
-	if (err < 0 && !follow->statistics_failed)
-		log_warning("statistics file \"%s\" cannot be written: %s; give another one with --stats",
-					path, strerror(-err));
-	follow->statistics_failed = err < 0;
-}
-
-/* Add a line to the timeline, if it is time. */
-static void
-add_sample(struct follow *follow, uint64_t now_us)
-{
-	const struct control *control = engine__control(follow->engine);
-	struct timeline_sample sample = {
-		.at_us = now_us - follow->begin_us,
-		.replay_lsn = follow->position.lsn,
-		.engine = engine__state(follow->engine),
-		.io_depth = control->io_depth,
-		.readahead_limit = control->readahead_limit,
-		.blocks_read = engine__counters(follow->engine)->blocks_read,
-	};
-
-	if (follow->timeline == NULL || now_us - follow->sample_us < TIMELINE_US)
-		return;
-	follow->sample_us = now_us;
-	timeline__add(follow->timeline, &sample);
+	outputs__write_statistics(&follow->outputs, &statistics, clock__now_us());
 }
 
 /* Is the timeline the server's?  May queries run beside redo, whose reads must not wait? */
@@ -228,8 +175,8 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 		done = engine__run(follow->engine, replay_lsn, follow->stream.reader.next_lsn,
 						   more ? 0 : BUSY_WAIT_US, more ? 0 : SPARE_WAIT_US);
 		engine__sweep(follow->engine);
-		add_sample(follow, now_us);
-		if (now_us - follow->statistics_us >= STATISTICS_US)
+		outputs__add_sample(&follow->outputs, follow->engine, replay_lsn, follow->begin_us, now_us);
+		if (now_us - follow->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
 			write_statistics(follow, true);
 		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
 		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
@@ -249,7 +196,7 @@ create_engine(struct follow *follow)
 							 .backend = options->backend,.io_depth = options->io_depth,
 								 .readahead_limit = options->readahead_limit,
 								 .files = options->files,.dirfd = follow->cluster.dirfd,
-								 .block_log = follow->block_log,.no_uring = follow->no_uring
+								 .block_log = follow->outputs.block_log,.no_uring = follow->no_uring
 						 }, &follow->backend);
 }
 
@@ -409,12 +356,9 @@ follow__run(const struct follow_options *options)
 		position__create(&follow.position, &follow.cluster, options->position, options->attach);
 	if (err == 0)
 		err = cluster__become_owner(&follow.cluster);
-	if (err == 0 && options->block_log != NULL)
-		err = textfile__open(&follow.block_log, options->block_log, "--block-log");
-	if (err == 0 && options->timeline != NULL)
-		err = textfile__open(&follow.timeline, options->timeline, "--timeline");
-	if (err == 0 && follow.timeline != NULL)
-		timeline__begin(follow.timeline);
+	if (err == 0)
+		err = outputs__open(&follow.outputs, options->block_log, options->timeline,
+							options->statistics);
 	if (err == 0)
 		err = position__start(&follow.position);
 	if (err == 0)
@@ -426,8 +370,7 @@ follow__run(const struct follow_options *options)
 		err = follow_recoveries(&follow);
 	}
 	position__destroy(&follow.position);
-	textfile__close(follow.timeline, "--timeline");
-	textfile__close(follow.block_log, "--block-log");
+	outputs__close(&follow.outputs);
 	cluster__close(&follow.cluster);
 	return err;
 }
