@@ -381,26 +381,3 @@ wal_segments__descendant(const struct wal_segments *segments, uint32_t timeline,
 		closedir(directory);
 	return newest;
 }
-
-/*
- * The greatest timeline that has a history file in the directory, 0 if none has.  To be
- * removed: wal_segments__descendant() is what callers need.
- */
-uint32_t
-wal_segments__latest_timeline(const struct wal_segments *segments)
-{
-	DIR		   *directory = open_directory(segments);
-	struct dirent *entry;
-	uint32_t	latest = 0;
-
-	while (directory != NULL && (entry = readdir(directory)) != NULL)
-	{
-		uint32_t	timeline = parse_history_name(entry->d_name);
-
-		if (timeline > latest)
-			latest = timeline;
-	}
-	if (directory != NULL)
-		closedir(directory);
-	return latest;
-}

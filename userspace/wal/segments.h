@@ -48,7 +48,6 @@ long		wal_segments__read(void *segments, uint64_t lsn, void *out, size_t bytes);
 void		wal_segments__forget(struct wal_segments *segments);
 uint32_t	wal_segments__descendant(const struct wal_segments *segments, uint32_t timeline,
 									 uint64_t lsn, uint64_t *begin);
-uint32_t	wal_segments__latest_timeline(const struct wal_segments *segments);
 uint64_t	wal_segments__end(struct wal_segments *segments, uint64_t lsn);
 void		wal_segments__name(uint32_t timeline, uint64_t segment, uint32_t segment_bytes,
 							   char name[WAL_SEGMENT_NAME_LENGTH + 1]);
