@@ -127,8 +127,7 @@ needed_blocks__of_record(struct needed_blocks *needed, const struct wal_record *
 	/* Truncation reads map pages of what it truncates. */
 	count = keep_new(needed, 0, out, implied__of_record(&needed->slru, &viewed, needed->commit_ts,
 														out));
-	if (record->lsn >= replay_lsn)
-		filters__of_record(&needed->filters, record);
+	filters__of_record(&needed->filters, record);
 	for (unsigned i = 0; i < record->block_count; i++)
 		/* Without an image, a hint only informs backup tools about the block. */
 		if (!hint || record->blocks[i].has_image)
