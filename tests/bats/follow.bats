@@ -5,40 +5,9 @@
 
 bats_require_minimum_version 1.5.0
 load lib/servers
+load lib/follow
 
-# As start_daemon and stop_daemon; $DAEMON is its process id.  What is in $follow_as is put
-# before the command.
-follow_as=("${as_user[@]}")
-start_follow() {			# DATA [OPTION...]
-	local data=$1
-	shift
-	(cd / && exec "${follow_as[@]}" "$WORK/redoahead" follow -D "$data" --stats "$data.stats" "$@") \
-		>"$data.follow.log" 2>&1 </dev/null 3>&- &
-	DAEMON=$!
-	wait_until "follow" grep -q 'following recoveries of' "$data.follow.log"
-}
-
-stop_follow() {				# DATA
-	kill -TERM "$DAEMON"
-	wait "$DAEMON" || { echo "follow ended with status $?" >&2; return 1; }
-}
-
-follow_says() { grep -qE -- "$2" "$1.follow.log" || { cat "$1.follow.log" >&2; return 1; }; }		# DATA PATTERN
-has_followed() { grep -q 'recovery ended' "$1.follow.log"; }
-
-# What the server must not notice: all it logs is what it logs without.
-recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
-	start_follow "$@"
-	recover_with "$STOCK" "$1"
-	wait_until "the end for follow" has_followed "$1"
-}
-
-setup_file() {
-	suite_begin
-	make_crashed 10 4000
-	copy_cluster "$WORK/crashed" "$WORK/recovered"
-	recover_with "$STOCK" "$WORK/recovered"
-}
+setup_file() { follow_setup; }
 
 # Lost otherwise: what the command is for.
 @test "in crash recovery it reads what redo needs, and little else" {
@@ -46,7 +15,7 @@ setup_file() {
 	evict "$DATA"
 	recover_followed "$DATA"
 	stop_follow "$DATA"
-	follow_says "$DATA" 'following redo by memory'
+	follow_logs "$DATA" 'following redo by memory'
 	# The same blocks as prefault lists, which is compared with the patched server.
 	listed=$(as_server_user "$WORK/redoahead" prefault -D "$WORK/crashed" --dry-run 2>/dev/null | wc -l)
 	[ "$listed" -gt 5000 ]
@@ -58,177 +27,6 @@ setup_file() {
 	(( 16#${decoded#*/} > 16#${end#*/} ))
 	good_checksums "$DATA"
 	same_data "$WORK/recovered" "$DATA"
-}
-
-# Lost otherwise: servers whose memory may not be read.
-@test "the position of redo by the title of the process, while it recovers from an archive" {
-	copy_cluster "$WORK/crashed" "$DATA"
-	feed_from_archive "$DATA"
-	evict "$DATA"
-	start_follow "$DATA" --position title
-	start_server --no-wait "$STOCK" "$DATA"
-	wait_until "the first segment" grep -q 'following redo by title' "$DATA.follow.log"
-	feed "$DATA"
-	feed "$DATA"
-	feed_rest "$DATA"
-	wait_until "the end for follow" has_followed "$DATA"
-	stop_follow "$DATA"
-	stop_server "$DATA"
-	daemon_has_read "$DATA" 1000
-	same_data "$WORK/recovered" "$DATA"
-}
-
-# Why no BPF program can be loaded here; nothing if one can.
-why_no_bpf() {
-	if [ "$(id -u)" -ne 0 ]; then
-		echo "needs root"
-	elif ! bpftool feature probe kernel 2>/dev/null | grep -q 'program_type raw_tracepoint is available'; then
-		echo "the kernel allows no BPF programs"
-	fi
-}
-
-# Skip there; otherwise set $methods to the attach methods that the kernel has.
-need_bpf() {
-	local reason
-	reason=$(why_no_bpf)
-	[ -z "$reason" ] || skip "$reason"
-	methods=(raw_tp)
-	if bpftool btf dump file /sys/kernel/btf/vmlinux 2>/dev/null | grep -q btf_trace_mm_filemap_get_pages; then
-		methods+=(tp_btf)
-	fi
-}
-
-# Without a privilege to read the memory of processes, as where Yama restricts ptrace(2).
-no_memory=("$redoahead_root/build/tests/tools/without_call" process_vm_readv EPERM)
-
-# The owner, with what BPF needs; for root.
-with_bpf=(setpriv "--reuid=$redoahead_user" "--regid=$redoahead_user" --init-groups
-	--inh-caps=+bpf,+perfmon --ambient-caps=+bpf,+perfmon --)
-
-# Feed segments, about ten a second, until a recovery that was found is followed by BPF: from the
-# first block on that redo reads.
-feed_until_seen() {			# DATA
-	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$1.follow.log"
-	until grep -q 'following redo by bpf' "$1.follow.log"; do
-		feed "$1" || return 1
-		sleep 0.1
-	done
-}
-
-# The BPF programs that a process has loaded, and the links by which it has attached some.
-programs_of() { sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -un; }
-links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
-
-# Lost otherwise: servers whose memory may not be read.  What is attached costs all processes.
-@test "the position of redo by BPF, by each attach method, which is attached during a recovery only" {
-	need_bpf
-	local method program
-	follow_as=()			# root, who becomes the owner
-	for method in "${methods[@]}"; do
-		DATA=$CASE/$method
-		copy_cluster "$WORK/crashed" "$DATA"
-		feed_from_archive "$DATA"
-		evict "$DATA"
-		start_follow "$DATA" --position bpf --attach "$method" --verbose
-		[ "$(ps -o user= -p "$DAEMON")" = "$redoahead_user" ]
-		program=$(programs_of "$DAEMON")
-		[ "$(wc -w <<<"$program")" -eq 1 ]
-		[ "$(links_of "$DAEMON")" -eq 0 ]
-		start_server --no-wait "$STOCK" "$DATA"
-		feed_until_seen "$DATA"
-		[ "$(links_of "$DAEMON")" -eq 1 ]
-		follow_says "$DATA" "the position of redo is seen by $method"
-		feed_rest "$DATA"
-		wait_until "the end for follow" has_followed "$DATA"
-		[ "$(links_of "$DAEMON")" -eq 0 ]
-		stop_follow "$DATA"
-		wait_until "the end of the program" no bpftool prog show id "$program"
-		stop_server "$DATA"
-		daemon_has_read "$DATA" 1000
-		same_data "$WORK/recovered" "$DATA"
-	done
-}
-
-# Lost otherwise: the second best position, where the best is not allowed.
-@test "where memory may not be read, the position of redo by BPF, with two capabilities" {
-	need_bpf
-	copy_cluster "$WORK/crashed" "$DATA"
-	feed_from_archive "$DATA"
-	evict "$DATA"
-	follow_as=("${no_memory[@]}" "${with_bpf[@]}")
-	start_follow "$DATA"
-	start_server --no-wait "$STOCK" "$DATA"
-	feed_until_seen "$DATA"
-	follow_says "$DATA" 'cannot read the memory of the startup process'
-	feed_rest "$DATA"
-	wait_until "the end for follow" has_followed "$DATA"
-	stop_follow "$DATA"
-	stop_server "$DATA"
-	daemon_has_read "$DATA" 1000
-	same_data "$WORK/recovered" "$DATA"
-}
-
-# Lost otherwise: containers, whose processes have other numbers in the kernel.
-@test "the position of redo by BPF in a PID namespace" {
-	need_bpf
-	need_namespace --pid --fork --mount-proc
-	local namespace init starter
-	unshare --pid --fork --mount-proc sleep 600 3>&- &
-	namespace=$!
-	wait_until "the namespace" pgrep -P "$namespace" -x sleep
-	init=$(pgrep -P "$namespace" -x sleep)
-	follow_as=(nsenter --target "$init" --pid --mount --)
-	as_user=("${follow_as[@]}" "${as_user[@]}")
-	copy_cluster "$WORK/crashed" "$DATA"
-	feed_from_archive "$DATA"
-	start_follow "$DATA" --position bpf
-	start_server "$STOCK" "$DATA" &
-	starter=$!
-	feed_until_seen "$DATA"
-	feed_all "$DATA"
-	wait "$starter"
-	wait_until "the end for follow" has_followed "$DATA"
-	stop_server "$DATA"
-	kill -KILL "$init"
-	wait "$namespace" "$DAEMON" || true
-	same_data "$WORK/recovered" "$DATA"
-}
-
-# Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
-@test "where reads do not pass the kernel's page cache, BPF follows system calls" {
-	need_bpf
-	need_namespace --mount
-	mkdir "$DATA"
-	follow_as=(unshare --mount sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
-		chown --reference="$1" "$0" && shift && exec "$@"' "$DATA" "$WORK/crashed")
-	start_follow "$DATA" --position bpf --verbose
-	stop_follow "$DATA"
-	follow_says "$DATA" 'the position of redo cannot be seen by tp_btf'
-	no grep -q 'cannot be seen by raw_tp' "$DATA.follow.log"
-	rmdir "$DATA"
-}
-
-@test "where neither memory nor BPF is allowed, the title; and without the title, no position" {
-	local way
-	follow_as=("${no_memory[@]}" "${as_user[@]}")
-	for way in auto bpf; do
-		DATA=$CASE/$way
-		copy_cluster "$WORK/crashed" "$DATA"
-		feed_from_archive "$DATA"
-		start_follow "$DATA" --position "$way"
-		start_server --no-wait "$STOCK" "$DATA"
-		feed "$DATA"
-		wait_until "the refusal" grep -q 'cannot follow redo by BPF: .*; start this program as root, or as the owner with CAP_BPF' "$DATA.follow.log"
-		[ $way = bpf ] || wait_until "the title" grep -q 'following redo by title' "$DATA.follow.log"
-		feed_rest "$DATA"
-		wait_until "the end for follow" has_followed "$DATA"
-		stop_follow "$DATA"
-		stop_server "$DATA"
-		same_data "$WORK/recovered" "$DATA"
-	done
-	# Forced: one line, no other method.
-	[ "$(grep -c 'cannot' "$DATA.follow.log")" -eq 1 ]
-	no grep -q 'following redo by' "$DATA.follow.log"
 }
 
 # A hot standby of a primary that the test makes; both stock, with pg_wal as a link.
@@ -320,7 +118,7 @@ has_replayed_all() {		# PRIMARY STANDBY
 	done
 	wait_until "the end for follow" has_followed "$DATA"
 	stop_follow "$DATA"
-	follow_says "$DATA" 'following timeline 2'
+	follow_logs "$DATA" 'following timeline 2'
 	# Nothing was decoded of what only the first timeline has.
 	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")
 	decoded=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$DATA.follow.log")
@@ -439,7 +237,7 @@ has_replayed_all() {		# PRIMARY STANDBY
 			recover_with "$server" "$DATA.$way"
 			wait_until "the end for follow" has_followed "$DATA.$way"
 			stop_follow "$DATA.$way"
-			follow_says "$DATA.$way" "following redo by $way"
+			follow_logs "$DATA.$way" "following redo by $way"
 			daemon_has_read "$DATA.$way" 3000
 			same_data "$DATA.stock" "$DATA.$way"
 		done

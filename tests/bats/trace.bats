@@ -38,6 +38,24 @@ bats_require_minimum_version 1.5.0
 	stop_server "$DATA"
 }
 
+# Lost otherwise: whether `redoahead follow` is worth its CPU time.
+@test "on a stock server that is followed, what was read for redo is reported" {
+	load lib/follow
+	CRASHED=$CASE/crashed
+	copy_cluster "$WORK/crashed" "$CRASHED"
+	settings "$CRASHED" recovery_prefetch=off
+	trace_recovery "$STOCK" follow
+	adds_up "$DATA"
+	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	holds "$DATA" "r['daemon_pids'] == [$DAEMON]"
+	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 0'
+	holds "$DATA" 'r["coverage"] > 0.5 and b["unread"] <= 0.02 * b["prefetched"]'
+	stop_server "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	[ "$(reported "$DATA" 'r["sources"][0]["prefetched"]')" -le "$(daemon_count "$DATA" blocks_read)" ]
+}
+
 # Lost otherwise: blocks that redo had to read itself.
 @test "without any prefetching, nothing counts as prefetched" {
 	CRASHED=$CASE/crashed

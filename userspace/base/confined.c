@@ -82,6 +82,7 @@ confine(int socket)
 		return -errno;
 	if (dup2(socket, STDIN_FILENO) < 0 || close_range(1, ~0U, 0) < 0 ||
 		confined__drop_rights() < 0 ||
+		prctl(PR_SET_NAME, "confined") < 0 ||	/* not taken for a daemon */
 		prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
 		limit(RLIMIT_AS, MEMORY_BYTES) < 0 || limit(RLIMIT_CPU, CPU_SECONDS) < 0 ||
 		limit(RLIMIT_FSIZE, 0) < 0 || limit(RLIMIT_NPROC, 0) < 0)

@@ -274,6 +274,31 @@ holds_directory(pid_t pid, const struct cluster *cluster, bool *refused)
 	return found;
 }
 
+/*
+ * Does a command line name the cluster's directory, by an absolute path?  `redoahead
+ * follow` keeps no directory open while it waits for a recovery.
+ */
+static bool
+names_directory(const char *command, size_t length, const struct cluster *cluster)
+{
+	const char *word = command;
+	bool		is_value = false;
+	struct stat st;
+
+	for (; word < command + length; word += strlen(word) + 1)
+	{
+		const char *path = is_value ? word :
+			strncmp(word, "--pgdata=", 9) == 0 ? word + 9 :
+			strncmp(word, "-D", 2) == 0 ? word + 2 : "";
+
+		if (path[0] == '/' && stat(path, &st) == 0 && st.st_dev == cluster->device &&
+			st.st_ino == cluster->inode)
+			return true;
+		is_value = strcmp(word, "-D") == 0 || strcmp(word, "--pgdata") == 0;
+	}
+	return false;
+}
+
 static bool
 visit_for_daemon(pid_t pid, void *argument)
 {
@@ -281,14 +306,17 @@ visit_for_daemon(pid_t pid, void *argument)
 	char		command[4096] = "";
 	const char *subcommand;
 	char		name[32];
+	size_t		length;
 
 	if (pid == getpid() || read_of_process(pid, "comm", name, sizeof(name)) == 0 ||
 		strcmp(name, PROGRAM "\n") != 0)
 		return false;
-	read_of_process(pid, "cmdline", command, sizeof(command));
+	length = read_of_process(pid, "cmdline", command, sizeof(command));
 	subcommand = command + strnlen(command, sizeof(command) - 2) + 1;
 	if (strcmp(subcommand, "trace") == 0 ||
-		!holds_directory(pid, search->cluster, &search->refused))
+		(!(strcmp(subcommand, "follow") == 0 &&
+		   names_directory(command, length, search->cluster)) &&
+		 !holds_directory(pid, search->cluster, &search->refused)))
 		return false;
 	search->pids[search->count++] = pid;
 	return search->count == search->max;

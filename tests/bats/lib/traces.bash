@@ -119,14 +119,15 @@ start_awaited() {			# SERVER DATA
 }
 
 # Trace a recovery of a copy of $CRASHED in $DATA, from its start.
-trace_recovery() {			# SERVER patched|stock|daemon [OPTION...]
+trace_recovery() {			# SERVER patched|stock|daemon|follow [OPTION...]
 	local server=$1 kind=$2
 	shift 2
 	DATA=$CASE/data
 	copy_cluster "$CRASHED" "$DATA"
-	[ "$kind" = stock ] || settings "$DATA" "${redoahead_settings[@]}"
+	[ "$kind" = stock ] || [ "$kind" = follow ] || settings "$DATA" "${redoahead_settings[@]}"
 	evict "$DATA"
 	[ "$kind" != daemon ] || start_daemon "$DATA"
+	[ "$kind" != follow ] || start_follow "$DATA"
 	start_trace "$DATA" --json --verbose "$@"
 	start_awaited "$server" "$DATA"
 	end_trace "$DATA"

@@ -1,0 +1,180 @@
+#!/usr/bin/env bats
+# How `redoahead follow` sees what redo has reached: each method, each fallback, and the
+# rights that they need.
+
+bats_require_minimum_version 1.5.0
+load lib/servers
+load lib/follow
+
+setup_file() { follow_setup; }
+
+# Lost otherwise: servers whose memory may not be read.
+@test "the position of redo by the title of the process, while it recovers from an archive" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	evict "$DATA"
+	start_follow "$DATA" --position title
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the first segment" grep -q 'following redo by title' "$DATA.follow.log"
+	feed "$DATA"
+	feed "$DATA"
+	feed_rest "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	stop_server "$DATA"
+	daemon_has_read "$DATA" 1000
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# Why no BPF program can be loaded here; nothing if one can.
+why_no_bpf() {
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "needs root"
+	elif ! bpftool feature probe kernel 2>/dev/null | grep -q 'program_type raw_tracepoint is available'; then
+		echo "the kernel allows no BPF programs"
+	fi
+}
+
+# Skip there; otherwise set $methods to the attach methods that the kernel has.
+need_bpf() {
+	local reason
+	reason=$(why_no_bpf)
+	[ -z "$reason" ] || skip "$reason"
+	methods=(raw_tp)
+	if bpftool btf dump file /sys/kernel/btf/vmlinux 2>/dev/null | grep -q btf_trace_mm_filemap_get_pages; then
+		methods+=(tp_btf)
+	fi
+}
+
+# Without a privilege to read the memory of processes, as where Yama restricts ptrace(2).
+no_memory=("$redoahead_root/build/tests/tools/without_call" process_vm_readv EPERM)
+
+# The owner, with what BPF needs; for root.
+with_bpf=(setpriv "--reuid=$redoahead_user" "--regid=$redoahead_user" --init-groups
+	--inh-caps=+bpf,+perfmon --ambient-caps=+bpf,+perfmon --)
+
+# Feed segments, about ten a second, until a recovery that was found is followed by BPF: from the
+# first block on that redo reads.
+feed_until_seen() {			# DATA
+	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$1.follow.log"
+	until grep -q 'following redo by bpf' "$1.follow.log"; do
+		feed "$1" || return 1
+		sleep 0.1
+	done
+}
+
+# The BPF programs that a process has loaded, and the links by which it has attached some.
+programs_of() { sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -un; }
+links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
+
+# Lost otherwise: servers whose memory may not be read.  What is attached costs all processes.
+@test "the position of redo by BPF, by each attach method, which is attached during a recovery only" {
+	need_bpf
+	local method program
+	follow_as=()			# root, who becomes the owner
+	for method in "${methods[@]}"; do
+		DATA=$CASE/$method
+		copy_cluster "$WORK/crashed" "$DATA"
+		feed_from_archive "$DATA"
+		evict "$DATA"
+		start_follow "$DATA" --position bpf --attach "$method" --verbose
+		[ "$(ps -o user= -p "$DAEMON")" = "$redoahead_user" ]
+		program=$(programs_of "$DAEMON")
+		[ "$(wc -w <<<"$program")" -eq 1 ]
+		[ "$(links_of "$DAEMON")" -eq 0 ]
+		start_server --no-wait "$STOCK" "$DATA"
+		feed_until_seen "$DATA"
+		[ "$(links_of "$DAEMON")" -eq 1 ]
+		follow_logs "$DATA" "the position of redo is seen by $method"
+		feed_rest "$DATA"
+		wait_until "the end for follow" has_followed "$DATA"
+		[ "$(links_of "$DAEMON")" -eq 0 ]
+		stop_follow "$DATA"
+		wait_until "the end of the program" no bpftool prog show id "$program"
+		stop_server "$DATA"
+		daemon_has_read "$DATA" 1000
+		same_data "$WORK/recovered" "$DATA"
+	done
+}
+
+# Lost otherwise: the second best position, where the best is not allowed.
+@test "where memory may not be read, the position of redo by BPF, with two capabilities" {
+	need_bpf
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	evict "$DATA"
+	follow_as=("${no_memory[@]}" "${with_bpf[@]}")
+	start_follow "$DATA"
+	start_server --no-wait "$STOCK" "$DATA"
+	feed_until_seen "$DATA"
+	follow_logs "$DATA" 'cannot read the memory of the startup process'
+	feed_rest "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	stop_server "$DATA"
+	daemon_has_read "$DATA" 1000
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# Lost otherwise: containers, whose processes have other numbers in the kernel.
+@test "the position of redo by BPF in a PID namespace" {
+	need_bpf
+	need_namespace --pid --fork --mount-proc
+	local namespace init starter
+	unshare --pid --fork --mount-proc sleep 600 3>&- &
+	namespace=$!
+	wait_until "the namespace" pgrep -P "$namespace" -x sleep
+	init=$(pgrep -P "$namespace" -x sleep)
+	follow_as=(nsenter --target "$init" --pid --mount --)
+	as_user=("${follow_as[@]}" "${as_user[@]}")
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	start_follow "$DATA" --position bpf
+	start_server "$STOCK" "$DATA" &
+	starter=$!
+	feed_until_seen "$DATA"
+	feed_all "$DATA"
+	wait "$starter"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_server "$DATA"
+	kill -KILL "$init"
+	wait "$namespace" "$DAEMON" || true
+	same_data "$WORK/recovered" "$DATA"
+}
+
+# Lost otherwise: file systems that have a page cache of their own, where nothing would be seen.
+@test "where reads do not pass the kernel's page cache, BPF follows system calls" {
+	need_bpf
+	need_namespace --mount
+	mkdir "$DATA"
+	follow_as=(unshare --mount sh -c 'mount -t tmpfs none "$0" && cp -a "$1/." "$0" && chmod 700 "$0" &&
+		chown --reference="$1" "$0" && shift && exec "$@"' "$DATA" "$WORK/crashed")
+	start_follow "$DATA" --position bpf --verbose
+	stop_follow "$DATA"
+	follow_logs "$DATA" 'the position of redo cannot be seen by tp_btf'
+	no grep -q 'cannot be seen by raw_tp' "$DATA.follow.log"
+	rmdir "$DATA"
+}
+
+@test "where neither memory nor BPF is allowed, the title; and without the title, no position" {
+	local way
+	follow_as=("${no_memory[@]}" "${as_user[@]}")
+	for way in auto bpf; do
+		DATA=$CASE/$way
+		copy_cluster "$WORK/crashed" "$DATA"
+		feed_from_archive "$DATA"
+		start_follow "$DATA" --position "$way"
+		start_server --no-wait "$STOCK" "$DATA"
+		feed "$DATA"
+		wait_until "the refusal" grep -q 'cannot follow redo by BPF: .*; start this program as root, or as the owner with CAP_BPF' "$DATA.follow.log"
+		[ $way = bpf ] || wait_until "the title" grep -q 'following redo by title' "$DATA.follow.log"
+		feed_rest "$DATA"
+		wait_until "the end for follow" has_followed "$DATA"
+		stop_follow "$DATA"
+		stop_server "$DATA"
+		same_data "$WORK/recovered" "$DATA"
+	done
+	# Forced: one line, no other method.
+	[ "$(grep -c 'cannot' "$DATA.follow.log")" -eq 1 ]
+	no grep -q 'following redo by' "$DATA.follow.log"
+}
