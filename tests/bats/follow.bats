@@ -69,6 +69,10 @@ has_replayed_all() {		# PRIMARY STANDBY
 	pgbench "$primary" -n -N -c 2 -t 1000
 	wait_until "replay" has_replayed_all "$primary" "$standby"
 	wait_until "replay" has_replayed_all "$primary" "$second"
+	# The pages of a table of 10 000 000 bytes and its index are updated at random.
+	for each in "$standby" "$second"; do
+		wait_until "the counters" daemon_has_read "$each" 300
+	done
 	stop_server "$primary"
 	promote "$standby"
 	wait_until "the end for follow" has_followed "$standby"
@@ -81,7 +85,7 @@ has_replayed_all() {		# PRIMARY STANDBY
 	stop_server "$second"
 	wait_until "the end for follow" has_followed "$second"
 	end=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$second.follow.log")
-	[ "$(sql "$standby" -c "select pg_wal_lsn_diff(pg_current_wal_lsn(), '$end') < 100000")" = t ]
+	[ "$(sql "$standby" -c "select abs(pg_wal_lsn_diff(pg_current_wal_lsn(), '$end')) < 100000")" = t ]
 	stop_server "$standby"
 	kill -TERM "$by_sql" "$DAEMON"
 	wait "$by_sql" "$DAEMON"

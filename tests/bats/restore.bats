@@ -5,6 +5,7 @@
 bats_require_minimum_version 1.5.0
 load lib/servers
 load lib/blocks
+load lib/follow
 
 setup_file() {
 	suite_begin
@@ -149,12 +150,19 @@ settled() { wait_until "the end of the background" nothing_restores; }
 }
 
 # What redo of a segment needs and is there, with how many of them are in the page cache.
-listed_and_resident() {		# SEGMENT
-	as_server_user "$WORK/redoahead" prefault -D "$CASE/server" --dry-run --wal "$WORK/archive" "$1" 2>/dev/null |
+listed_and_resident() {		# DATA SEGMENT
+	as_server_user "$WORK/redoahead" prefault -D "$1" --dry-run --wal "$WORK/archive" "$2" 2>/dev/null |
 		paths_of | while read -r path block; do
-			[ ! -e "$CASE/server/$path" ] || [ $((block * 8192)) -ge "$(stat -c %s "$CASE/server/$path")" ] || echo "$path $block"
+			[ ! -e "$1/$path" ] || [ $((block * 8192)) -ge "$(stat -c %s "$1/$path")" ] || echo "$path $block"
 		done >"$CASE/listed"
-	echo "$(wc -l <"$CASE/listed")" "$(resident "$CASE/server" <"$CASE/listed")"
+	echo "$(wc -l <"$CASE/listed")" "$(resident "$1" <"$CASE/listed")"
+}
+
+# Those that the WAL between a checkpoint and the crash begins with, without the first.
+segments_of_updates() {
+	local first
+	first=$("$STOCK/bin/pg_controldata" "$WORK/crashed" | sed -n "s/.*REDO WAL file: *//p")
+	mapfile -t segments < <(printf '%s\n' "${segments[@]}" | sed -n "/$first/,\$p")
 }
 
 # A data directory, and two processes that pass for its postmaster and startup process.
@@ -181,15 +189,12 @@ has_prefaulted() { [ "$(wc -l <"$spool/prefaulted")" = "$1" ]; }
 # Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.
 @test "what redo of the next segments needs is read, unless follow does that" {
 	local listed resident
-	# Those of updates, behind the checkpoint.
-	local first
-	first=$("$STOCK/bin/pg_controldata" "$WORK/crashed" | sed -n "s/.*REDO WAL file: *//p")
-	mapfile -t segments < <(printf '%s\n' "${segments[@]}" | sed -n "/$first/,\$p")
+	segments_of_updates
 	pretend_server
 	restore --jobs 3 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
 	wait_until "the third segment" has_prefaulted 3
 	for i in 1 2 3; do
-		read -r listed resident < <(listed_and_resident "${segments[$i]}")
+		read -r listed resident < <(listed_and_resident "$CASE/server" "${segments[$i]}")
 		[ "$listed" -gt 200 ]
 		# The last record may end in a segment that is not there; and there are kernels that
 		# reclaim what has not been used for a second (DAMON).  Without prefaulting it is a third.
@@ -267,8 +272,41 @@ hangs() { [ "$(pgrep -fc '^sleep 1234' || true)" = "$1" ]; }
 
 fetches_ahead() { fetcher=$(pgrep -n -f "^/bin/bash $WORK/fetch .*redoahead.spool"); }
 
-# Lost otherwise: what the command is for; and segments for `follow` that the server has not
-# requested.
+# Lost otherwise: look-ahead beyond the end of the segment that the server has.
+@test "follow decodes segments before the server requests them" {
+	segments_of_updates
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	# The server waits for the fourth segment, which has been fetched ahead with the fifth.
+	cat >"$CASE/restore" <<-END
+		#!/bin/bash
+		[ "\$1" != ${segments[3]} ] || until [ -e "$CASE/go" ]; do sleep 0.02; done
+		exec "$WORK/redoahead" restore --jobs 3 "cp $WORK/archive/%f %p" "\$@"
+	END
+	chmod 755 "$CASE/restore"
+	settings "$DATA" recovery_prefetch=off restore_command="$CASE/restore %f %p"
+	evict "$DATA"
+	start_follow "$DATA"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the request" pgrep -f "^/bin/bash $CASE/restore ${segments[3]}"
+	wait_until "blocks of the next segment" is_read_ahead "${segments[4]}"
+	pgrep -f "^/bin/bash $CASE/restore ${segments[3]}"
+	as_server_user touch "$CASE/go"
+	wait_until "the end of recovery" is_ready "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	stop_server "$DATA"
+	settled
+	same_data "$WORK/recovered" "$DATA"
+}
+
+is_read_ahead() {			# SEGMENT
+	local listed resident
+	read -r listed resident < <(listed_and_resident "$DATA" "$1")
+	[ "$listed" -gt 1000 ] && [ "$resident" -ge $((listed * 9 / 10)) ]
+}
+
+# Lost otherwise: what the command is for.
 @test "a stock server recovers from an archive, with follow beside it" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	# Crash recovery takes the first two from pg_wal, see feed_from_archive.
@@ -276,15 +314,11 @@ fetches_ahead() { fetcher=$(pgrep -n -f "^/bin/bash $WORK/fetch .*redoahead.spoo
 	settings "$DATA" recovery_prefetch=off \
 		restore_command="$WORK/redoahead restore --jobs 4 \"$WORK/fetch $WORK/archive $CASE/notes %%f %%p slow\" %f %p"
 	evict "$DATA"
-	(cd / && exec "${as_user[@]}" "$WORK/redoahead" follow -D "$DATA" --stats "$DATA.stats" -v) \
-		>"$DATA.follow.log" 2>&1 </dev/null 3>&- &
-	DAEMON=$!
-	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
+	start_follow "$DATA"
 	start_server --no-wait "$STOCK" "$DATA"
 	wait_until "the end of recovery" is_ready "$DATA"
-	wait_until "the end for follow" grep -q 'recovery ended' "$DATA.follow.log"
-	kill -TERM "$DAEMON"
-	wait "$DAEMON"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
 	stop_server "$DATA"
 	same_data "$WORK/recovered" "$DATA"
 	# At the end, the server asks for the last ones again.
