@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,46 @@ visit_for_daemon(pid_t pid, void *argument)
 		return false;
 	search->pids[search->count++] = pid;
 	return search->count == search->max;
+}
+
+struct children_visit
+{
+	processes_visitor visit;	/* takes each of them */
+	void	   *argument;		/* is passed to it */
+	bool		refused;		/* the kernel does not report what a child has read */
+};
+
+static bool
+visit_child(pid_t pid, void *argument)
+{
+	struct children_visit *visit = argument;
+	unsigned long long bytes = 0;
+	const char *line;
+	char		title[256];
+	char		text[512];
+
+	if (read_of_process(pid, "cmdline", title, sizeof(title)) == 0)
+		return false;
+	line = read_of_process(pid, "io", text, sizeof(text)) > 0 ? strstr(text, "\nread_bytes: ") : NULL;
+	if (line != NULL && sscanf(line, "\nread_bytes: %llu", &bytes) == 1)
+		visit->visit(title, bytes, visit->argument);
+	else if (kill(pid, 0) == 0)
+		visit->refused = true;
+	return false;
+}
+
+/*
+ * Call a function for each child of the cluster's postmaster.  Returns 0, or -ENOENT if no
+ * server runs, or if the kernel does not list children or report what they read.
+ */
+int
+processes__children(const struct cluster *cluster, processes_visitor visit, void *argument)
+{
+	struct children_visit each = {.visit = visit,.argument = argument};
+	pid_t		postmaster = processes__postmaster(cluster);
+
+	return postmaster > 0 && each_child(postmaster, visit_child, &each) && !each.refused ? 0 :
+		-ENOENT;
 }
 
 /*

@@ -22,6 +22,12 @@ struct processes_server
 
 pid_t		processes__postmaster(const struct cluster *cluster);
 pid_t		processes__startup(const struct cluster *cluster, pid_t postmaster);
+
+/* Takes a process's title and how much it has read from devices, bytes. */
+typedef void (*processes_visitor) (const char *title, uint64_t read_bytes, void *argument);
+
+int			processes__children(const struct cluster *cluster, processes_visitor visit,
+								void *argument);
 unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
 							   bool *refused);
 int			processes__server(const struct cluster *cluster, struct processes_server *server);

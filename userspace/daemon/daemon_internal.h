@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
+#include "cluster/readers.h"
 #include "daemon/daemon.h"
 #include "daemon/heartbeat.h"
 #include "engine/engine.h"
@@ -27,6 +28,7 @@ struct session
 	bool		hung_up;		/* the server has closed its socket */
 	struct handshake_offer server;	/* its descriptors and its handshake */
 	struct ring ring;			/* its references */
+	struct readers readers;		/* do sessions read beside redo? */
 	struct heartbeat heartbeat; /* for the server, while there is a recovery */
 	struct redoahead_ref refs[TAKE_REFS];	/* some of them, copied */
 	uint64_t	taken_lsn;		/* LSN of the reference taken last */

@@ -215,7 +215,8 @@ serve_round(struct daemon *daemon)
 	taken = take_references(daemon);
 	if (taken < 0)
 		return taken;
-	engine__share(engine, ring__hot_standby(&session->ring));
+	engine__share(engine, readers__active(&session->readers, &daemon->cluster,
+										  ring__hot_standby(&session->ring), clock__now_us()));
 	done = engine__run(engine, replay_lsn, decode_lsn(session, replay_lsn),
 					   COMPLETION_WAIT_US, POLL_RING_US);
 	if (done < 0)

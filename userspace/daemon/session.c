@@ -76,6 +76,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->begin_us = session->work_us = session->publish_us = clock__now_us();
 	session->begin_cpu_us = clock__cpu_us();
 	session->taken_lsn = session->sleep_lsn = 0;
+	session->readers = (struct readers) {0};
 	daemon->outputs.sample_us = 0;
 	daemon->events_us = session->begin_us;
 	daemon->recoveries++;

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "cluster/processes.h"
+#include "cluster/readers.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
 #include "follow/follow.h"
@@ -57,6 +58,7 @@ struct follow
 	const struct backend_ops *backend;	/* how it reads */
 	bool		no_uring;		/* io_uring worked at first, but failed later */
 	struct outputs outputs;		/* block log, timeline, statistics */
+	struct readers readers;		/* do sessions read beside redo? */
 	struct position position;	/* of redo */
 	struct stream stream;		/* of references */
 	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
@@ -118,7 +120,7 @@ write_statistics(struct follow *follow, bool connected)
 	outputs__write_statistics(&follow->outputs, &statistics, clock__now_us());
 }
 
-/* Is the timeline the server's?  May queries run beside redo, whose reads must not wait? */
+/* Is the timeline the server's?  Do sessions read beside redo, which must not wait for us? */
 static void
 check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 {
@@ -131,8 +133,10 @@ check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 	follow->state_us = now_us;
 	(void) position__segment(&follow->position, &timeline, &segment);
 	stream__check_timeline(&follow->stream, timeline, segment, replay_lsn);
-	engine__share(follow->engine, processes__server(&follow->cluster, &server) == 0 &&
-				  server.ready);
+	engine__share(follow->engine,
+				  readers__active(&follow->readers, &follow->cluster,
+								  processes__server(&follow->cluster, &server) == 0 && server.ready,
+								  now_us));
 }
 
 /* Decode for a while.  Returns false if there is nothing to decode now. */
@@ -251,6 +255,7 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 	{
 		follow->recoveries++;
 		follow->begin_us = clock__now_us();
+		follow->readers = (struct readers) {0};
 		follow->begin_cpu_us = clock__cpu_us();
 		engine__begin(follow->engine, &layout,
 					  residency__works(follow->cluster.dirfd, layout.tablespace_dir));

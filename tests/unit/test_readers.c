@@ -1,0 +1,171 @@
+/*
+ * test_readers.c
+ *		Are sessions of a server distinguished from its own processes, and does what they
+ *		did long ago not count?
+ *
+ * Our own children pass for those of a postmaster: this process has a data directory with
+ * a postmaster.pid.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/readers.h"
+#include "unit.h"
+
+#define SECOND	UINT64_C(1000000)
+
+static char directory[] = "/var/tmp/redoahead-readers.XXXXXX";
+static struct cluster cluster;
+
+static void
+write_file(const char *name, const char *text)
+{
+	FILE	   *file;
+	char		path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int
+make_server(void **state)
+{
+	char		text[32];
+	struct stat st;
+
+	if (mkdtemp(directory) == NULL || chmod(directory, 0700) < 0 || chdir(directory) < 0)
+		return -1;
+	snprintf(text, sizeof(text), "%d\n", (int) getpid());
+	write_file("postmaster.pid", text);
+	write_file("file", "text\n");
+	if (stat(directory, &st) < 0)
+		return -1;
+	cluster = (struct cluster) {
+		.dirfd = open(directory, O_RDONLY | O_DIRECTORY),.device = st.st_dev,.inode = st.st_ino,
+		.uid = st.st_uid,.gid = st.st_gid,.major = 18
+	};
+	return cluster.dirfd < 0;
+}
+
+static int
+remove_server(void **state)
+{
+	cluster__close(&cluster);
+	return unlink("file") | unlink("postmaster.pid") | rmdir(directory);
+}
+
+/* How much a process has read from devices, bytes. */
+static unsigned long long
+read_bytes(pid_t pid)
+{
+	unsigned long long bytes = 0;
+	char		path[64];
+	char		line[128];
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", (int) pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		(void) sscanf(line, "read_bytes: %llu", &bytes);
+	fclose(file);
+	return bytes;
+}
+
+/* Evict the file that a process reads over and over, until it has read it once more. */
+static void
+wait_for_read(pid_t pid)
+{
+	unsigned long long before = read_bytes(pid);
+	int			fd = open("file", O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fdatasync(fd), 0);
+	for (int i = 0; read_bytes(pid) == before; i++)
+	{
+		assert_true(i < 10000000);
+		(void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	}
+	close(fd);
+}
+
+/* Is this the title of a process that counts, while it reads or is stopped? */
+static bool
+counts(const char *title, bool reads)
+{
+	struct readers readers = {0};
+	bool		active;
+	pid_t		pid = fork();
+
+	if (pid == 0)
+	{
+		execl("/bin/sh", title, "-c", reads ? "while :; do read x <file; done" : "kill -STOP $$",
+			  (char *) NULL);
+		_exit(127);
+	}
+	if (reads)
+		wait_for_read(pid);
+	else
+		assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	/* The first seconds count in any case. */
+	assert_true(readers__active(&readers, &cluster, true, 10 * SECOND));
+	if (reads)
+		wait_for_read(pid);
+	active = readers__active(&readers, &cluster, true, 20 * SECOND);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return active;
+}
+
+/* Lost otherwise: queries that wait for us. */
+static void
+sessions_that_read_count(void **state)
+{
+	assert_true(counts("postgres: joe shop [local] SELECT", true));
+	assert_true(counts("postgres: main: joe shop 10.0.0.1(5432) SELECT", true));
+	assert_true(counts("postgres: walsender backup 10.0.0.1(5432) sending backup", true));
+}
+
+/* Lost otherwise: speed, for nobody's sake. */
+static void
+others_do_not(void **state)
+{
+	assert_false(counts("postgres: joe shop [local] idle", false));
+	assert_false(counts("postgres: checkpointer ", true));
+	assert_false(counts("postgres: main: walreceiver streaming 0/5000000", true));
+	assert_false(counts("postgres: startup recovering 000000010000000000000001", true));
+	assert_false(counts("sh", true));
+}
+
+static void
+without_connections_nobody_does(void **state)
+{
+	struct readers readers = {0};
+
+	assert_false(readers__active(&readers, &cluster, false, 10 * SECOND));
+	assert_true(readers__active(&readers, &cluster, true, 11 * SECOND));
+	assert_false(readers__active(&readers, &cluster, true, 17 * SECOND));
+	/* Where it cannot be known, they may. */
+	assert_int_equal(unlink("postmaster.pid"), 0);
+	assert_true(readers__active(&readers, &cluster, true, 20 * SECOND));
+	write_file("postmaster.pid", "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sessions_that_read_count),
+		cmocka_unit_test(others_do_not),
+		cmocka_unit_test(without_connections_nobody_does),
+	};
+
+	return cmocka_run_group_tests(tests, make_server, remove_server);
+}

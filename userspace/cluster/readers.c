@@ -1,0 +1,75 @@
+/*
+ * readers.c
+ *		Do sessions of a server read beside redo?
+ *
+ * They do if one has read from a device within the last seconds.  Sessions are
+ * all children of the postmaster that are not one of its own processes, as their titles
+ * have it: those of clients, and those that send a base backup or WAL.
+ */
+#include <string.h>
+
+#include "cluster/processes.h"
+#include "cluster/readers.h"
+
+/* Time between two checks, us. */
+#define CHECK_US		250000
+
+/* What was read within this time counts, us; so long, too, after sessions become possible. */
+#define ACTIVE_US		5000000
+
+/* Titles of the server's own processes begin with these. */
+static const char *const own_processes[] = {
+	"archiver", "autovacuum", "background writer", "checkpointer", "io worker", "logger",
+	"logical replication", "slotsync", "startup", "stats collector", "walreceiver",
+	"walsummarizer", "walwriter",
+};
+
+/* Is this the title of a session? */
+static bool
+is_session(const char *title)
+{
+	const char *text = strncmp(title, "postgres: ", 10) == 0 ? title + 10 : "";
+	const char *colon = strstr(text, ": ");
+
+	/* The name of the cluster may come first. */
+	for (unsigned i = 0; i < sizeof(own_processes) / sizeof(own_processes[0]); i++)
+		if (strncmp(text, own_processes[i], strlen(own_processes[i])) == 0 ||
+			(colon != NULL &&
+			 strncmp(colon + 2, own_processes[i], strlen(own_processes[i])) == 0))
+			return false;
+	return text[0] != '\0';
+}
+
+static void
+add_session(const char *title, uint64_t read_bytes, void *total)
+{
+	if (is_session(title))
+		*(uint64_t *) total += read_bytes;
+}
+
+/*
+ * Do they?  "allowed" is whether the server takes connections.  To be called often.
+ */
+bool
+readers__active(struct readers *readers, const struct cluster *cluster, bool allowed,
+				uint64_t now_us)
+{
+	uint64_t	read_bytes = 0;
+
+	if (!allowed)
+	{
+		*readers = (struct readers) {0};
+		return false;
+	}
+	if (readers->checked_us == 0)
+		readers->active_us = now_us;
+	if (now_us - readers->checked_us >= CHECK_US)
+	{
+		readers->checked_us = now_us;
+		if (processes__children(cluster, add_session, &read_bytes) < 0 ||
+			read_bytes != readers->read_bytes)
+			readers->active_us = now_us;
+		readers->read_bytes = read_bytes;
+	}
+	return now_us - readers->active_us < ACTIVE_US;
+}

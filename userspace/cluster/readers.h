@@ -1,0 +1,23 @@
+/*
+ * readers.h
+ *		Do sessions of a server read beside redo?
+ */
+#ifndef REDOAHEAD_CLUSTER_READERS_H
+#define REDOAHEAD_CLUSTER_READERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/cluster.h"
+
+struct readers
+{
+	uint64_t	checked_us;		/* time of the last check, us; 0: none */
+	uint64_t	active_us;		/* when a session has read from a device last, us */
+	uint64_t	read_bytes;		/* by all sessions, bytes */
+};
+
+bool		readers__active(struct readers *readers, const struct cluster *cluster, bool allowed,
+							uint64_t now_us);
+
+#endif							/* REDOAHEAD_CLUSTER_READERS_H */
