@@ -152,7 +152,7 @@ def slices(queries, lags, begin, end, start):
 @dataclass(frozen=True)
 class Case:
     """What is replayed how, and beside which queries."""
-    queries: str                # select or report
+    queries: str                # select, report or none
     streamed: bool = False      # from a WalSender, not from an archive
     paced: bool = False         # at a set rate
 
@@ -171,6 +171,16 @@ class Setup:
     query_rate: int             # of select, per second
     wal_rate: float             # of a paced case, bytes per second
     seed: int                   # of the queries
+
+
+class NoLoad(contextlib.nullcontext):
+    """No queries."""
+
+    def check(self):
+        pass
+
+    def finish(self, _end):
+        return [], 0
 
 
 class Load(postgres.Process):
@@ -312,7 +322,8 @@ def follow(server, setup, sender):
                     f'not all WAL is replayed; {sender and sender.error!r}; see {server.log}')
             for _, _, text in server.messages():
                 if text.startswith(READY):
-                    load = stack.enter_context(Load(server, setup))
+                    load = NoLoad() if setup.case.queries == 'none' else Load(server, setup)
+                    stack.enter_context(load)
                     sampler = postgres.Process([
                         server.build.program('psql'), '-X', '-At', '-F', ' ', '-f', script,
                         '-h', server.socket_directory], os.path.join(setup.place, 'samples.out'))
@@ -330,7 +341,11 @@ def follow(server, setup, sender):
         start, ready = (stamps(server)[text] for text in (REDO, READY))
         end = next(each.at for each in samples if each.replayed >= target)
         queries, failed = load.finish(end)
-    if not any(ready <= each.end <= end for each in queries):
+    if setup.case.queries == 'none':
+        found = {}
+    elif any(ready <= each.end <= end for each in queries):
+        found = figures_of_queries(queries, ready, end)
+    else:
         raise recovery.RunRejected('no query ended before all WAL was replayed; choose a larger '
                                    '--size')
     lags = make_lags([each for each in samples if each.at <= end], image.end_lsn,
@@ -338,7 +353,7 @@ def follow(server, setup, sender):
     return {'redo_seconds': round(end - start, 3),
             'replay_bytes_per_second': round(image.facts['wal_bytes'] / (end - start)),
             'ready_seconds': round(ready - start, 3), 'queries_failed': failed,
-            **figures_of_queries(queries, ready, end), **figures_of_lag(lags),
+            **found, **figures_of_lag(lags),
             'slices': slices(queries, lags, ready, end, start)}
 
 

@@ -8,6 +8,7 @@ Cases are named after where the WAL comes from, and the queries beside:
 
     select       pgbench -S, 4 clients, at a rate (--query-rate)
     report       one client that reads the whole table, over and over, without parallel workers
+    none         no queries
 
 No primary runs, so that it takes no CPU time from the standby: a thread sends WAL that was made
 before (wal_sender.py).  For reports the WAL is that of a primary with hot_standby_feedback:
@@ -29,7 +30,7 @@ SOURCES = {
     'streaming': (standby.Case('select', streamed=True), 'streamed as fast as it is taken'),
     'paced': (standby.Case('select', streamed=True, paced=True), 'streamed at a rate'),
 }
-QUERIES = {'select': 'pgbench -S at a rate', 'report': 'sequential scans'}
+QUERIES = {'select': 'pgbench -S at a rate', 'report': 'sequential scans', 'none': 'no queries'}
 CONFIGS = (*config.STOCK_COLD, 'redoahead', 'follow', 'before')
 
 
@@ -128,7 +129,7 @@ def differences(runs, case, first, second, key):
     """second - first within rounds."""
     found = {}
     for run in runs:
-        if run['case'] == case:
+        if run['case'] == case and key in run:
             found.setdefault((run['round'], run['take']), {})[run['config']] = run[key]
     return [each[second] - each[first] for each in found.values()
             if first in each and second in each]
