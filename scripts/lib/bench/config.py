@@ -51,6 +51,8 @@ CONFIGS = {config.name: config for config in (
     Config('patched', 'patched, no extension', 'patched', STOCK_DEFAULT),
     Config('off-warm', 'stock, off, cache warm', 'stock', {'recovery_prefetch': 'off'},
            warm=True),
+    Config('follow-warm', 'stock, off, cache warm, and redoahead follow', 'stock',
+           {'recovery_prefetch': 'off'}, daemon=True, follow=True, warm=True),
     Config('default-warm', 'stock default, cache warm', 'stock', STOCK_DEFAULT, warm=True),
 )}
 

@@ -7,7 +7,7 @@ CONFIGS = {
     'pgbench-off': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'default-warm', 'patched', 'unset',
                                  'absent', 'killed', 'stopped', 'no-prefault', 'before'),
     'pgbench-fpw': STOCK_COLD + ('redoahead', 'follow', 'before'),
-    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'before'),
+    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'follow-warm', 'before'),
     'cached': ('off', 'default', 'redoahead', 'follow', 'before'),
 }
 
@@ -23,6 +23,7 @@ SCENARIO = Scenario(
     recoveries.MEASURES + recoveries.OF_DAEMON,
     recoveries.COMPARED + recoveries.COMPARED_FOLLOW + tuple(('default', name) for name in (
         'killed', 'stopped', 'absent', 'unset', 'patched')) + (
-        ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead')),
+        ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead'),
+        ('off-warm', 'follow'), ('off-warm', 'follow-warm')),
     ('redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,
     space=12 << 30)
