@@ -91,7 +91,7 @@ settled() { wait_until "the end of the background" nothing_restores; }
 	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
 	run -3 restore 'exit 3' "${segments[0]}" pg_wal/RECOVERYXLOG
 	run -127 restore 'no_such_command' "${segments[0]}" pg_wal/RECOVERYXLOG
-	# The server ends recovery on SIGTERM of its command, and on nothing else.
+	# On SIGTERM of its command, the server ends quietly.
 	run restore 'kill -TERM $$' "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ "$status" -eq 143 ]
 	# What the command has restored, the server judges: it refuses a file of another size,
@@ -184,7 +184,7 @@ end_pretended() {
 }
 
 nobody_prefaults() { flock -n "$spool/prefaulted" true; }
-has_prefaulted() { [ "$(wc -l <"$spool/prefaulted")" = "$1" ]; }
+has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 
 # Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.
 @test "what redo of the next segments needs is read, unless follow does that" {
@@ -223,6 +223,18 @@ has_prefaulted() { [ "$(wc -l <"$spool/prefaulted")" = "$1" ]; }
 	end_pretended
 }
 
+# Lost otherwise: processes of others, whose numbers were those of ours.
+@test "what a command leaves in a session of its own is left alone, and waited for a while only" {
+	pretend_server
+	restore --jobs 1 "setsid sleep 4321 >/dev/null 2>&1 & cp $WORK/archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	wait_until "the segment" test -e "$spool/${segments[1]}"
+	settled
+	mapfile -t left < <(pgrep -f '^sleep 4321')
+	end_pretended
+	[ ${#left[@]} -eq 2 ]
+	kill "${left[@]}"
+}
+
 # Lost otherwise: a restart of the server, which would wait for a command that hangs; and the
 # end of its logger, which waits for all that have its log open.
 @test "what is fetched ahead ends with the startup process" {
@@ -254,15 +266,26 @@ hangs() { [ "$(pgrep -fc '^sleep 1234' || true)" = "$1" ]; }
 	[ "$(id -u)" -eq 0 ] || skip "needs root for a PID namespace"
 	copy_cluster "$WORK/crashed" "$DATA"
 	feed_from_archive "$DATA"
-	settings "$DATA" restore_command="$WORK/redoahead restore --jobs 4 \"$WORK/fetch $WORK/archive $CASE/notes %%f %%p slow\" %f %p"
+	settings "$DATA" restore_command="$WORK/redoahead restore --jobs 4 \"$CASE/fetch %%f %%p\" %f %p"
+	# What is fetched ahead waits until it is killed, or may go on.
+	cat >"$CASE/fetch" <<-END
+		#!/bin/bash
+		[[ \$2 != *redoahead.spool* ]] || until [ -e "$CASE/go" ]; do sleep 0.02; done
+		cp "$WORK/archive/\$1" "\$2"
+	END
+	chmod 755 "$CASE/fetch"
 	(exec unshare --pid --fork --mount-proc --kill-child -- "${as_user[@]}" "$STOCK/bin/postgres" -D "$DATA" -k "$DATA") \
 		>"$DATA.log" 2>&1 3>&- &
 	server=$!
 	wait_until "fetching ahead" grep -q 'restored log file' "$DATA.log"
-	for i in 1 2 3; do
-		wait_until "a process that fetches ahead" fetches_ahead
-		kill -KILL "$(ps -o ppid= "$fetcher")" "$fetcher"
-	done
+	wait_until "three processes that fetch ahead" fetch_ahead
+	# The command, its shell, and the process that runs it; of the second, the latter alone,
+	# and what it leaves is killed by its parent.
+	kill -KILL "$(parent "$(parent "${fetchers[0]}")")" "$(parent "${fetchers[0]}")" "${fetchers[0]}"
+	kill -KILL "$(parent "$(parent "${fetchers[1]}")")"
+	kill -KILL "${fetchers[2]}"
+	wait_until "the end of the second" is_gone "${fetchers[1]}"
+	as_server_user touch "$CASE/go"
 	wait_until "the end of recovery" is_ready "$DATA"
 	no grep -E 'terminated by signal|reinitializing' "$DATA.log"
 	pkill -INT -P "$server" -x postgres
@@ -270,7 +293,11 @@ hangs() { [ "$(pgrep -fc '^sleep 1234' || true)" = "$1" ]; }
 	same_data "$WORK/recovered" "$DATA"
 }
 
-fetches_ahead() { fetcher=$(pgrep -n -f "^/bin/bash $WORK/fetch .*redoahead.spool"); }
+fetch_ahead() {
+	mapfile -t fetchers < <(pgrep -f "^/bin/bash $CASE/fetch .*redoahead.spool")
+	[ ${#fetchers[@]} -ge 3 ]
+}
+parent() { ps -o ppid= "$1" | tr -d " "; }
 
 # Lost otherwise: look-ahead beyond the end of the segment that the server has.
 @test "follow decodes segments before the server requests them" {
@@ -281,7 +308,7 @@ fetches_ahead() { fetcher=$(pgrep -n -f "^/bin/bash $WORK/fetch .*redoahead.spoo
 	cat >"$CASE/restore" <<-END
 		#!/bin/bash
 		[ "\$1" != ${segments[3]} ] || until [ -e "$CASE/go" ]; do sleep 0.02; done
-		exec "$WORK/redoahead" restore --jobs 3 "cp $WORK/archive/%f %p" "\$@"
+		exec "$WORK/redoahead" restore --jobs 3 --no-prefault "cp $WORK/archive/%f %p" "\$@"
 	END
 	chmod 755 "$CASE/restore"
 	settings "$DATA" recovery_prefetch=off restore_command="$CASE/restore %f %p"

@@ -33,7 +33,7 @@
 #include "prefault/prefault.h"
 #include "wal/segments.h"
 
-/* File in the spool, with a line for each segment that has been prefaulted. */
+/* File in the spool, with the startup process and a line for each segment that was prefaulted. */
 #define PREFAULTED_NAME		"prefaulted"
 
 /* Prefault at most one in so many bytes of available memory before redo comes to it. */
@@ -51,7 +51,8 @@
 /* Segments that have been prefaulted and not been requested. */
 struct prefaulted
 {
-	FILE	   *file;			/* holds their numbers; locked by who prefaults */
+	FILE	   *file;			/* holds this; locked by who prefaults */
+	pid_t		startup;		/* for which startup process */
 	unsigned	count;			/* how many */
 	uint64_t	numbers[MAX_AHEAD]; /* of segments */
 	uint64_t	bytes[MAX_AHEAD];	/* size of the blocks that redo of them needs, bytes */
@@ -114,14 +115,15 @@ start_fetching(const struct restore_options *options, const struct spool *spool,
 /* Open the file of what has been prefaulted.  False if somebody else prefaults. */
 static bool
 open_prefaulted(struct prefaulted *prefaulted, const struct spool *spool,
-				const struct spool_segment *present, uint64_t jobs)
+				const struct spool_segment *present, uint64_t jobs, pid_t startup)
 {
 	char		path[PATH_MAX];
 	uint64_t	number;
 	uint64_t	bytes;
+	int			of = 0;
 	int			fd;
 
-	*prefaulted = (struct prefaulted) {0};
+	*prefaulted = (struct prefaulted) {.startup = startup};
 	if (spool__path(spool, PREFAULTED_NAME, "", path) < 0)
 		return false;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -132,6 +134,9 @@ open_prefaulted(struct prefaulted *prefaulted, const struct spool *spool,
 		close(fd);
 		return false;
 	}
+	/* An earlier recovery may have left it, and the page cache is another one since. */
+	if (fscanf(prefaulted->file, "%d", &of) != 1 || of != startup)
+		return true;
 	while (prefaulted->count < MAX_AHEAD &&
 		   fscanf(prefaulted->file, "%" SCNu64 " %" SCNu64, &number, &bytes) == 2)
 		if (number > present->number && number <= present->number + jobs)
@@ -155,6 +160,7 @@ add_prefaulted(struct prefaulted *prefaulted, uint64_t number, uint64_t bytes)
 	rewind(file);
 	if (ftruncate(fileno(file), 0) < 0)
 		return;
+	fprintf(file, "%d\n", (int) prefaulted->startup);
 	for (unsigned i = 0; i < prefaulted->count; i++)
 		fprintf(file, "%" PRIu64 " %" PRIu64 "\n", prefaulted->numbers[i], prefaulted->bytes[i]);
 	(void) fflush(file);
@@ -183,11 +189,12 @@ bytes_prefaulted(const struct prefaulted *prefaulted)
 /* Prefault the next segments, in their order. */
 static void
 prefault_ahead(const struct restore_options *options, const struct spool *spool,
-			   const struct spool_segment *present)
+			   const struct spool_segment *present, pid_t startup)
 {
 	struct prefaulted prefaulted;
 
-	if (spool__is_followed(spool) || !open_prefaulted(&prefaulted, spool, present, options->jobs))
+	if (spool__is_followed(spool) ||
+		!open_prefaulted(&prefaulted, spool, present, options->jobs, startup))
 		return;
 	for (uint64_t number = present->number + 1; number <= present->number + options->jobs; number++)
 	{
@@ -220,42 +227,71 @@ prefault_ahead(const struct restore_options *options, const struct spool *spool,
 	fclose(prefaulted.file);
 }
 
-/* A descriptor of the startup process, which becomes readable when it ends; -1: none. */
+/*
+ * A descriptor of the startup process, which becomes readable when it ends, and its
+ * number; -1: none.
+ */
 static int
-open_startup(const struct spool *spool)
+open_startup(const struct spool *spool, pid_t *pid)
 {
 	struct cluster cluster;
 	pid_t		postmaster;
-	pid_t		startup = 0;
 
 	if (spool->pgdata[0] == '\0' || cluster__open(&cluster, spool->pgdata) < 0)
 		return -1;
 	postmaster = processes__postmaster(&cluster);
 	if (postmaster > 0)
-		startup = processes__startup(&cluster, postmaster);
+		*pid = processes__startup(&cluster, postmaster);
 	cluster__close(&cluster);
-	return startup > 0 ? (int) syscall(SYS_pidfd_open, startup, 0) : -1;
+	return *pid > 0 ? (int) syscall(SYS_pidfd_open, *pid, 0) : -1;
+}
+
+/* The processes that fetch and prefault. */
+struct children
+{
+	pid_t		pids[MAX_AHEAD + 1];	/* each leads a process group; 0: has ended */
+	unsigned	count;			/* of pids */
+	unsigned	left;			/* of them, those that have not ended */
+};
+
+/*
+ * Reap a process that has ended.  What the command of a killed one has left is killed,
+ * too, before its number can be that of another process group.
+ */
+static void
+reap(struct children *children, const siginfo_t *info)
+{
+	for (unsigned i = 0; i < children->count; i++)
+		if (children->pids[i] == info->si_pid)
+		{
+			if (info->si_code != CLD_EXITED)
+				(void) kill(-info->si_pid, SIGKILL);
+			children->pids[i] = 0;
+			children->left--;
+		}
+	(void) waitpid(info->si_pid, NULL, 0);
 }
 
 /*
- * Wait until there are no children, or until a time, or until the startup process ends.
- * True if there are none.
+ * Wait until all have ended, with "adopted" those that they have left, too; or until a
+ * time, or until the startup process ends.
  */
-static bool
-children_end(uint64_t end_us, int startup)
+static void
+wait_for(struct children *children, bool adopted, uint64_t end_us, int startup)
 {
 	struct pollfd file = {.fd = startup,.events = POLLIN};
 
-	while (clock__now_us() < end_us)
+	while ((adopted || children->left > 0) && clock__now_us() < end_us)
 	{
-		pid_t		pid = waitpid(-1, NULL, WNOHANG);
+		siginfo_t	info = {0};
 
-		if (pid < 0 && errno == ECHILD)
-			return true;
-		if (pid == 0 && poll(&file, 1, CHILD_WAIT_MS) > 0)
-			return false;
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+			return;				/* there are none */
+		if (info.si_pid != 0)
+			reap(children, &info);
+		else if (poll(&file, 1, CHILD_WAIT_MS) > 0)
+			return;
 	}
-	return false;
 }
 
 /* Start all that runs in the background, and end it when the startup process ends. */
@@ -263,38 +299,46 @@ static void
 run(const struct restore_options *options, const struct spool *spool,
 	const struct spool_segment *present)
 {
-	int			startup = open_startup(spool);
-	pid_t		pids[MAX_AHEAD + 1];
-	unsigned	count = 0;
-	bool		ended;
+	static const int signals[] = {SIGTERM, SIGKILL};
+	struct children children = {0};
+	pid_t		startup_pid = 0;
+	int			startup = open_startup(spool, &startup_pid);
 
 	/* We are the parent of what a child leaves when it is killed, too. */
 	(void) prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (uint64_t i = 1; i <= options->jobs && i <= MAX_AHEAD; i++)
 	{
 		char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+		pid_t		pid;
 
 		wal_segments__name(present->timeline, present->number + i, present->bytes, name);
-		pids[count] = start_fetching(options, spool, name);
-		count += pids[count] > 0;
+		pid = start_fetching(options, spool, name);
+		if (pid > 0)
+			children.pids[children.count++] = pid;
 	}
 	if (!options->no_prefault && startup >= 0)
 	{
-		pids[count] = fork_group();
-		if (pids[count] == 0)
+		pid_t		pid = fork_group();
+
+		if (pid == 0)
 		{
-			prefault_ahead(options, spool, present);
+			prefault_ahead(options, spool, present, startup_pid);
 			_exit(0);
 		}
-		count += pids[count] > 0;
+		if (pid > 0)
+			children.pids[children.count++] = pid;
 	}
-	ended = children_end(UINT64_MAX, startup);
-	for (int signal = SIGTERM; !ended; signal = SIGKILL)
+	children.left = children.count;
+	wait_for(&children, false, UINT64_MAX, startup);
+	for (unsigned n = 0; n < 2 && children.left > 0; n++)
 	{
-		for (unsigned i = 0; i < count; i++)
-			(void) kill(-pids[i], signal);
-		ended = children_end(clock__now_us() + END_WAIT_US, -1);
+		for (unsigned i = 0; i < children.count; i++)
+			if (children.pids[i] > 0)
+				(void) kill(-children.pids[i], signals[n]);
+		wait_for(&children, false, clock__now_us() + END_WAIT_US, -1);
 	}
+	/* A command may leave a process on purpose, for good. */
+	wait_for(&children, true, clock__now_us() + END_WAIT_US, -1);
 }
 
 /*

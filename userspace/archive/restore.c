@@ -4,9 +4,10 @@
  *		command.
  *
  * A segment that is in the spool already is renamed to where the server wants it; one that
- * is being fetched is waited for; for any other the command runs as it would without us.  Then the next ones are fetched in the background
- * (ahead.c), and the server gets its answer.  A segment that cannot be fetched ahead does
- * not matter: the server's own request runs the command again.
+ * is being fetched is waited for; for any other the command runs as it would without us.
+ * Then the next ones are fetched in the background (ahead.c), and the server gets its
+ * answer.  A segment that cannot be fetched ahead does not matter: the server's own request
+ * runs the command again.
  *
  * All else (history files, requests of pg_rewind) goes to the user's command unchanged.
  */

@@ -4,7 +4,7 @@
  *		requests them.
  *
  * It is in the directory of WAL, so that a segment is handed over by renaming it, and
- * that base backups leave it out.  Of a segment NAME, NAME.tmp is being written, and
+ * that base backups leave it out.  Of a segment NAME, NAME.PID.tmp is being written, and
  * NAME is complete: it was synced before it got this name.  Whoever fetches it holds a
  * lock on NAME.lock.
  */
