@@ -130,6 +130,7 @@ sessions_that_read_count(void **state)
 {
 	assert_true(counts("postgres: joe shop [local] SELECT", true));
 	assert_true(counts("postgres: main: joe shop 10.0.0.1(5432) SELECT", true));
+	assert_true(counts("postgres: io worker 0", true));
 	assert_true(counts("postgres: walsender backup 10.0.0.1(5432) sending backup", true));
 }
 

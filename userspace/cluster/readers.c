@@ -4,7 +4,8 @@
  *
  * They do if one has read from a device within the last seconds.  Sessions are
  * all children of the postmaster that are not one of its own processes, as their titles
- * have it: those of clients, and those that send a base backup or WAL.
+ * have it: those of clients, those that send a base backup or WAL, and the I/O workers,
+ * which read for sessions and not for redo.
  */
 #include <string.h>
 
@@ -19,7 +20,7 @@
 
 /* Titles of the server's own processes begin with these. */
 static const char *const own_processes[] = {
-	"archiver", "autovacuum", "background writer", "checkpointer", "io worker", "logger",
+	"archiver", "autovacuum", "background writer", "checkpointer", "logger",
 	"logical replication", "slotsync", "startup", "stats collector", "walreceiver",
 	"walsummarizer", "walwriter",
 };
