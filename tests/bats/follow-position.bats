@@ -26,32 +26,8 @@ setup_file() { follow_setup; }
 	same_data "$WORK/recovered" "$DATA"
 }
 
-# Why no BPF program can be loaded here; nothing if one can.
-why_no_bpf() {
-	if [ "$(id -u)" -ne 0 ]; then
-		echo "needs root"
-	elif ! bpftool feature probe kernel 2>/dev/null | grep -q 'program_type raw_tracepoint is available'; then
-		echo "the kernel allows no BPF programs"
-	fi
-}
-
-# Skip there; otherwise set $methods to the attach methods that the kernel has.
-need_bpf() {
-	local reason
-	reason=$(why_no_bpf)
-	[ -z "$reason" ] || skip "$reason"
-	methods=(raw_tp)
-	if bpftool btf dump file /sys/kernel/btf/vmlinux 2>/dev/null | grep -q btf_trace_mm_filemap_get_pages; then
-		methods+=(tp_btf)
-	fi
-}
-
 # Without a privilege to read the memory of processes, as where Yama restricts ptrace(2).
 no_memory=("$redoahead_root/build/tests/tools/without_call" process_vm_readv EPERM)
-
-# The owner, with what BPF needs; for root.
-with_bpf=(setpriv "--reuid=$redoahead_user" "--regid=$redoahead_user" --init-groups
-	--inh-caps=+bpf,+perfmon --ambient-caps=+bpf,+perfmon --)
 
 # Feed segments, about ten a second, until a recovery that was found is followed by BPF: from the
 # first block on that redo reads.

@@ -65,6 +65,9 @@ has_replayed_all() {		# PRIMARY STANDBY
 	wait_until "an answer" grep -q 'following redo by sql' "$standby.follow.log"
 	# The owner decides which psql is found.
 	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):	0*$' "/proc/$(pgrep -x -P "$by_sql" psql)/status")" -eq 4 ]
+	# A smart shutdown waits for sessions, ours, too.
+	stop_server "$standby" smart
+	start_server "$STOCK" "$standby"
 	evict "$second/base" "$standby/base"
 	pgbench "$primary" -n -N -c 2 -t 1000
 	wait_until "replay" has_replayed_all "$primary" "$standby"

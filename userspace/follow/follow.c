@@ -127,16 +127,19 @@ check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 	struct processes_server server;
 	uint32_t	timeline = 0;
 	uint64_t	segment = 0;
+	bool		ready;
 
 	if (now_us - follow->state_us < STATE_US)
 		return;
 	follow->state_us = now_us;
 	(void) position__segment(&follow->position, &timeline, &segment);
 	stream__check_timeline(&follow->stream, timeline, segment, replay_lsn);
+	ready = processes__server(&follow->cluster, &server) == 0 && server.ready;
+	/* A server that shuts down waits for sessions to end. */
+	if (!ready)
+		query__end(&follow->position.query);
 	engine__share(follow->engine,
-				  readers__active(&follow->readers, &follow->cluster,
-								  processes__server(&follow->cluster, &server) == 0 && server.ready,
-								  now_us));
+				  readers__active(&follow->readers, &follow->cluster, ready, now_us));
 }
 
 /* Decode for a while.  Returns false if there is nothing to decode now. */

@@ -133,6 +133,7 @@ switch_timeline(struct stream *stream, uint32_t timeline, uint64_t begin, uint64
 	wal_segments__close(&stream->segments);
 	stream->segments = other;
 	stream->retry_us = 0;
+	stream->reader.buffer_bytes = 0;	/* WAL of the other timeline */
 	/* What was decoded beyond that is not what redo will replay. */
 	if (stream->reader.next_lsn > begin)
 		stream->found = wal_reader__find(&stream->reader, begin > replay_lsn ? begin :
