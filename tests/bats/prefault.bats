@@ -171,9 +171,11 @@ assert j["elapsed_seconds"] >= j["blocks_read"] * 8192 / 10e6 * 0.99, j' "$CASE/
 
 @test "SIGTERM ends it soon" {
 	evict "$DATA/base"
-	as_server_user "$WORK/redoahead" prefault -D "$DATA" --limit-rate 0.1 --json >"$CASE/json" 2>"$CASE/log" 3>&- &
-	wait_until "the process" pgrep -f "prefault -D $DATA --limit"
-	kill -TERM "$(pgrep -f "^$WORK/redoahead prefault -D $DATA --limit")"
+	(cd / && exec "${as_user[@]}" "$WORK/redoahead" prefault -D "$DATA" --limit-rate 0.1 --progress --json) \
+		>"$CASE/json" 2>"$CASE/log" 3>&- &
+	process=$!
+	wait_until "progress" grep -q 's left' "$CASE/log"
+	kill -TERM "$process"
 	wait_until "its end" test -s "$CASE/json"
 	[ "$(json_member "$CASE/json" stopped)" = True ]
 }

@@ -19,7 +19,7 @@ static const struct option_spec options[] = {
 	{"wal", "DIRECTORY", OPTION_TEXT, MEMBER(wal), .initial_text = "pg_wal",
 	.text = "where the WAL is: an archive, for example"},
 	{"timeline", "ID", OPTION_INTEGER, MEMBER(timeline), 1, UINT32_MAX,
-	.initial_text = "that of the last checkpoint",
+	.initial_text = "that of the next recovery",
 	.text = "timeline of the positions, with those that it branched off from"},
 	{"decompress", "COMMAND", OPTION_TEXT, MEMBER(decompress),
 	.text = "shell command that decompresses a segment from standard input to standard output, as "

@@ -16,9 +16,9 @@ struct prefault_options
 	const char *decompress;		/* shell command that decompresses a segment, or NULL */
 	const char *relation;		/* TABLESPACE/DATABASE/RELATION, NULL: all */
 	const char *backend;		/* "auto", "io_uring" or "fadvise" */
-	char	  **words;			/* positions and segments; none: all from the last checkpoint on */
+	char	  **words;			/* positions and segments; none: all that the next recovery replays */
 	unsigned	word_count;		/* how many */
-	uint64_t	timeline;		/* whose WAL, 0: the last checkpoint's */
+	uint64_t	timeline;		/* whose WAL, 0: the next recovery's */
 	uint64_t	io_depth;		/* most blocks in flight */
 	double		limit_rate;		/* most blocks read in a second, MB; 0: no limit */
 	bool		dry_run;		/* list the blocks, read none */
