@@ -27,9 +27,10 @@
 /*
  * Part of available memory that may hold blocks read ahead.  Redo modifies most of the
  * pages that it reads, new pages pass a list that holds half of the page cache, and
- * other processes use memory, too.
+ * other processes use memory, too.  With an eighth, in 160 MB, 2 to 7 % of what was read
+ * ahead was evicted unused on a fast machine, with a sixteenth 0.5 %, and redo was faster.
  */
-#define MEMORY_PART		8
+#define MEMORY_PART		16
 
 /* Time between two readings of available memory, us. */
 #define MEMORY_US		1000000
