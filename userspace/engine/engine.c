@@ -27,8 +27,8 @@
 /*
  * Part of available memory that may hold blocks read ahead.  Redo modifies most of the
  * pages that it reads, new pages pass a list that holds half of the page cache, and
- * other processes use memory, too.  With an eighth, in 160 MB, 2 to 7 % of what was read
- * ahead was evicted unused on a fast machine, with a sixteenth 0.5 %, and redo was faster.
+ * other processes use memory, too.  With an eighth, in 160 MB, 1 to 8 % of what was read
+ * ahead was evicted unused, and redo took 1.2 times as long (bench memory --size small).
  */
 #define MEMORY_PART		16
 
