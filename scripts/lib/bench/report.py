@@ -171,7 +171,7 @@ def summary_table(result):
     rows = [['workload', *(name.removeprefix('try-') for name in SHOWN), 'default', 'best']]
 
     def shares(found, *names):
-        return [f'{found[name][REDO.key] / found["redoahead"][REDO.key]:.2g} ×'
+        return [f'{found[name][REDO.key] / found["redoahead"][REDO.key]:.1f} ×'
                 if name in found and 'redoahead' in found else '' for name in names]
 
     for case, found in medians(result.runs, [REDO]).items():
