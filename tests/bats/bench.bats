@@ -272,7 +272,9 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	    images = [row['images'] for row in table.values()]     # with a few of catalogs
 	    assert 270 < min(images) and max(images) < 310, images
 	    assert all(row['ms'] > 0 and row['cpu_ms'] > 0 for row in table.values())
-	assert all(row['replay_cpu_ms'] > 0 for row in medians['replay'].values())
+	# The server logs hundredths of a second, and the fastest method may take less.
+	replays = [row['replay_cpu_ms'] for row in medians['replay'].values()]
+	assert len(replays) == 4 and min(replays) >= 0 and sum(replays) > 0, replays
 	EOS
 	nothing_left
 }
