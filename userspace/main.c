@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/signals.h"
+#include "base/version.h"
 #include "cmd/cmd.h"
 
 struct subcommand

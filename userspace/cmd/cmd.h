@@ -5,8 +5,6 @@
 #ifndef REDOAHEAD_CMD_CMD_H
 #define REDOAHEAD_CMD_CMD_H
 
-#define REDOAHEAD_VERSION	"0.1"
-
 /* Exit statuses of every subcommand. */
 #define EXIT_OK			0		/* success */
 #define EXIT_FAILED		1		/* failure */
