@@ -18,6 +18,19 @@ load lib/daemon
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
+# Lost otherwise: that the ring is too small, which nobody would notice but in the time of redo.
+@test "what the server drops is counted, over recoveries" {
+	relation base/5/16384 10
+	start --
+	produce --count 10 --blocks 10 --dropped 7
+	wait_until "the end of the session" sessions_ended 1
+	produce --count 10 --blocks 10 --dropped 5
+	wait_until "the end of the session" sessions_ended 2
+	[ "$(stat_field refs_dropped)" = 5 ]
+	[ "$(json_member "$work/stats" total refs_dropped)" = 12 ]
+	grep -q '5 dropped by the server' "$work/log"
+}
+
 # Lost otherwise: half of the daemon's CPU time, and order: small sweeps cost more for
 # each block.
 @test "references of a trickle gather while redo is far from them, and only then" {

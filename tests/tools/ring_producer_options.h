@@ -34,6 +34,7 @@ struct settings
 	uint64_t	count;			/* references to emit */
 	uint64_t	rate;			/* references per second, 0: as fast as it goes */
 	uint64_t	replay;			/* replay_lsn to publish */
+	uint64_t	dropped;		/* references that it claims to have dropped */
 	uint64_t	lsn_step;		/* between two references, bytes of WAL */
 	uint64_t	seed;			/* of the random numbers */
 	bool		sequential;		/* consecutive blocks, not random ones */
@@ -80,6 +81,7 @@ static const struct setting
 	OPTION("first-block", first_block, NUMBER),
 	OPTION("count", count, NUMBER),
 	OPTION("rate", rate, NUMBER),
+	OPTION("dropped", dropped, NUMBER),
 	OPTION("replay-lsn", replay, NUMBER),
 	OPTION("lsn-step", lsn_step, NUMBER),
 	OPTION("seed", seed, NUMBER),

@@ -72,7 +72,7 @@ int			session__disconnect(struct daemon *daemon);
 
 /* status.c */
 void		status__write_statistics(struct daemon *daemon);
-void		status__update_times(struct daemon *daemon);
+void		status__update_counters(struct daemon *daemon);
 void		status__publish(struct daemon *daemon, uint64_t now_us);
 
 #endif							/* REDOAHEAD_DAEMON_DAEMON_INTERNAL_H */

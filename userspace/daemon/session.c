@@ -101,8 +101,8 @@ session__disconnect(struct daemon *daemon)
 	int			err;
 
 	err = engine__end(daemon->engine);
-	status__update_times(daemon);
-	summary__log(counters, ring__dropped(&session->ring));
+	status__update_counters(daemon);
+	summary__log(counters);
 	daemon->last = *counters;
 	counters__add(&daemon->ended, counters);
 

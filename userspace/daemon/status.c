@@ -5,12 +5,13 @@
 #include "base/clock.h"
 #include "daemon/daemon_internal.h"
 
-/* Update the counters that are measured, not counted. */
+/* Update the counters that the engine does not count. */
 void
-status__update_times(struct daemon *daemon)
+status__update_counters(struct daemon *daemon)
 {
 	struct counters *counters = engine__counters(daemon->engine);
 
+	counters->refs_dropped = ring__dropped(&daemon->session.ring);
 	counters->cpu_us = clock__cpu_us() - daemon->session.begin_cpu_us;
 	counters->elapsed_us = clock__now_us() - daemon->session.begin_us;
 }
@@ -32,7 +33,7 @@ status__write_statistics(struct daemon *daemon)
 
 	if (daemon->session.connected)
 	{
-		status__update_times(daemon);
+		status__update_counters(daemon);
 		statistics.recovery = engine__counters(daemon->engine);
 		statistics.engine = engine__state(daemon->engine);
 		statistics.replay_lsn = ring__replay_lsn(&daemon->session.ring);

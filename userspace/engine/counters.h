@@ -28,6 +28,7 @@ struct counters
 {
 	uint64_t	refs_taken;		/* references taken from the ring */
 	uint64_t	refs_implied;	/* of those, implied but not named by the WAL */
+	uint64_t	refs_dropped;	/* references dropped by the server, because the ring was full */
 	uint64_t	refs_out_of_order;	/* references with an LSN below an earlier one's */
 	uint64_t	refs_duplicate; /* same block twice in one sweep */
 	uint64_t	refs_invalid[INVALID_REASON_COUNT]; /* refused, by reason */

@@ -216,7 +216,7 @@ report(struct follow *follow)
 	log_info("%" PRIu64 " records decoded, up to %X/%08X", follow->stream.records,
 			 (unsigned) (follow->stream.reader.next_lsn >> 32),
 			 (unsigned) follow->stream.reader.next_lsn);
-	summary__log(engine__counters(follow->engine), 0);
+	summary__log(engine__counters(follow->engine));
 }
 
 /* Wait for the end of a recovery that cannot be followed. */

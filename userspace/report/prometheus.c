@@ -126,6 +126,7 @@ static const struct family families[] = {
 
 	TOTAL("refs_taken", "References taken from the ring or from WAL"),
 	TOTAL("refs_implied", "Of those, to blocks that no record names"),
+	TOTAL("refs_dropped", "References dropped by the server, because the ring was full"),
 	TOTAL("refs_out_of_order", "References whose LSN is below the newest one"),
 	TOTAL("refs_duplicate", "References to a block that the sweep has already"),
 	{"refs_invalid_total", "counter", FORM_PARTS, "total", "refs_invalid_by_reason", "reason", NULL,

@@ -23,6 +23,7 @@ static const struct
 }			plain_counters[] = {
 	{"refs_taken", offsetof(struct counters, refs_taken)},
 	{"refs_implied", offsetof(struct counters, refs_implied)},
+	{"refs_dropped", offsetof(struct counters, refs_dropped)},
 	{"refs_out_of_order", offsetof(struct counters, refs_out_of_order)},
 	{"refs_duplicate", offsetof(struct counters, refs_duplicate)},
 	{"sweeps", offsetof(struct counters, sweeps)},

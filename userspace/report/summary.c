@@ -10,7 +10,7 @@
 
 /* Log the counters. */
 static void
-log_work(const struct counters *counters, uint64_t dropped)
+log_work(const struct counters *counters)
 {
 	char		failed[256] = "";
 	size_t		length = 0;
@@ -26,17 +26,17 @@ log_work(const struct counters *counters, uint64_t dropped)
 	log_info("recovery ended: %" PRIu64 " references taken, %" PRIu64 " invalid, %" PRIu64
 			 " dropped by the server; blocks: %" PRIu64 " read, %" PRIu64 " failed%s, %" PRIu64
 			 " stale; %" PRIu64 " requests, %" PRIu64 " joined; CPU %.3f s, elapsed %.3f s",
-			 counters->refs_taken, counters__invalid(counters), dropped,
+			 counters->refs_taken, counters__invalid(counters), counters->refs_dropped,
 			 counters->blocks_read, counters__failed(counters), failed, counters->blocks_stale,
 			 counters->requests, counters->requests_joined,
 			 (double) counters->cpu_us / 1e6, (double) counters->elapsed_us / 1e6);
 }
 
-/* Log a recovery; "dropped" is the number of references that the server dropped. */
+/* Log a recovery. */
 void
-summary__log(const struct counters *counters, uint64_t dropped)
+summary__log(const struct counters *counters)
 {
-	log_work(counters, dropped);
+	log_work(counters);
 	if (counters->blocks_resident > 0)
 		log_info("%" PRIu64 " blocks were resident and not submitted",
 				 counters->blocks_resident);

@@ -10,6 +10,6 @@
 
 #include "engine/counters.h"
 
-void		summary__log(const struct counters *counters, uint64_t dropped);
+void		summary__log(const struct counters *counters);
 
 #endif							/* REDOAHEAD_REPORT_SUMMARY_H */
