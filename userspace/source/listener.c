@@ -59,7 +59,11 @@ listener__open(struct listener **result, struct cluster *cluster, const char *pa
 	for (int i = 0; i < LISTENER_MAX_CLIENTS; i++)
 		listener->clients[i].fd = -1;
 
-	listener->fd = sockfile__listen(&listener->file, cluster, path);
+	listener->fd = sockfile__listen(&listener->file, cluster, &(struct sockfile_options)
+									{
+										.path = path,.option = "--socket",.type = SOCK_SEQPACKET,
+											.mode = 0600,.gid = (gid_t) -1
+									});
 	if (listener->fd < 0)
 	{
 		err = listener->fd;

@@ -1,6 +1,6 @@
 /*
  * sockfile.c
- *		Makes the unix socket that the server connects to, for one daemon only.
+ *		Makes a unix socket in the file system, for one daemon only.
  *
  * A lock on a file beside the socket excludes other daemons: the socket of a killed
  * daemon is replaced, that of a live daemon is not.  The socket is bound
@@ -26,8 +26,10 @@
 
 /* Open the socket's directory and note the names in it. */
 static int
-open_directory(struct sockfile *file, const struct cluster *cluster, const char *path)
+open_directory(struct sockfile *file, const struct cluster *cluster,
+			   const struct sockfile_options *options)
 {
+	const char *path = options->path;
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
 	char		directory[PATH_MAX];
@@ -36,7 +38,8 @@ open_directory(struct sockfile *file, const struct cluster *cluster, const char 
 	if (name[0] == '\0' || strlen(name) >= sizeof(file->name) ||
 		strlen(path) >= sizeof(directory))
 	{
-		log_error("socket \"%s\": not a usable file name; give another one with --socket", path);
+		log_error("socket \"%s\": not a usable file name; give another one with %s", path,
+				  options->option);
 		return -ENAMETOOLONG;
 	}
 	snprintf(file->name, sizeof(file->name), "%s", name);
@@ -48,8 +51,8 @@ open_directory(struct sockfile *file, const struct cluster *cluster, const char 
 	if (file->dirfd < 0)
 	{
 		err = -errno;
-		log_error("directory of socket \"%s\" cannot be opened: %s; create it or give another socket with --socket",
-				  path, strerror(-err));
+		log_error("directory of socket \"%s\" cannot be opened: %s; create it or give another socket with %s",
+				  path, strerror(-err), options->option);
 		return err;
 	}
 	return 0;
@@ -118,8 +121,10 @@ sign_lock(const struct sockfile *file)
 
 /* Remove a socket that nobody listens on. */
 static int
-remove_stale(const struct sockfile *file, const struct sockaddr_un *address, const char *path)
+remove_stale(const struct sockfile *file, const struct sockaddr_un *address,
+			 const struct sockfile_options *options)
 {
+	const char *path = options->path;
 	struct stat st;
 	int			probe;
 	int			alive;
@@ -128,11 +133,11 @@ remove_stale(const struct sockfile *file, const struct sockaddr_un *address, con
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 	{
-		log_error("\"%s\" exists and is not a socket; remove it or give another one with --socket",
-				  path);
+		log_error("\"%s\" exists and is not a socket; remove it or give another one with %s",
+				  path, options->option);
 		return -EEXIST;
 	}
-	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	probe = socket(AF_UNIX, options->type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (probe < 0)
 		return -errno;
 	alive = connect(probe, (const struct sockaddr *) address, sizeof(*address)) == 0 ||
@@ -149,7 +154,7 @@ remove_stale(const struct sockfile *file, const struct sockaddr_un *address, con
 
 /* Bind and listen. */
 static int
-make_socket(const struct sockfile *file, const char *path)
+make_socket(const struct sockfile *file, const struct sockfile_options *options)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int			fd = -1;
@@ -157,17 +162,18 @@ make_socket(const struct sockfile *file, const char *path)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
 			 file->dirfd, file->name);
-	err = remove_stale(file, &address, path);
+	err = remove_stale(file, &address, options);
 	if (err < 0)
 		return err;
 
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, options->type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ||
-		fchmodat(file->dirfd, file->name, 0600, 0) < 0 || listen(fd, BACKLOG) < 0)
+		fchownat(file->dirfd, file->name, (uid_t) -1, options->gid, 0) < 0 ||
+		fchmodat(file->dirfd, file->name, options->mode, 0) < 0 || listen(fd, BACKLOG) < 0)
 	{
 		err = -errno;
-		log_error("cannot listen on socket \"%s\": %s; check its directory or give another one with --socket",
-				  path, strerror(-err));
+		log_error("cannot listen on socket \"%s\": %s; check its directory or give another one with %s",
+				  options->path, strerror(-err), options->option);
 		if (fd >= 0)
 			close(fd);
 		return err;
@@ -180,22 +186,23 @@ make_socket(const struct sockfile *file, const char *path)
  * directory, as it is for the server.  Returns the descriptor.
  */
 int
-sockfile__listen(struct sockfile *file, const struct cluster *cluster, const char *path)
+sockfile__listen(struct sockfile *file, const struct cluster *cluster,
+				 const struct sockfile_options *options)
 {
 	struct stat st;
 	int			fd;
 
-	fd = open_directory(file, cluster, path);
+	fd = open_directory(file, cluster, options);
 	if (fd < 0)
 		return fd;
-	fd = take_lock(file, path);
+	fd = take_lock(file, options->path);
 	if (fd < 0)
 	{
 		close(file->dirfd);
 		return fd;
 	}
 	sign_lock(file);
-	fd = make_socket(file, path);
+	fd = make_socket(file, options);
 	if (fd >= 0 && fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		file->inode = st.st_ino;
 	if (fd < 0)

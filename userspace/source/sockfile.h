@@ -6,8 +6,19 @@
 #define REDOAHEAD_SOURCE_SOCKFILE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "cluster/cluster.h"
+
+/* What to listen on. */
+struct sockfile_options
+{
+	const char *path;			/* if it is not absolute, relative to the data directory */
+	const char *option;			/* that gives another path, for messages */
+	int			type;			/* SOCK_SEQPACKET or SOCK_STREAM */
+	mode_t		mode;			/* of the socket */
+	gid_t		gid;			/* its group, (gid_t) -1: that of the process */
+};
 
 struct sockfile
 {
@@ -19,7 +30,7 @@ struct sockfile
 };
 
 int			sockfile__listen(struct sockfile *file, const struct cluster *cluster,
-							 const char *path);
+							 const struct sockfile_options *options);
 bool		sockfile__is_ours(const struct sockfile *file);
 void		sockfile__remove(struct sockfile *file);
 
