@@ -1,0 +1,132 @@
+/*
+ * activity.c
+ *		What the processes of a server do, by /proc: whether one runs or waits, and what
+ *		their titles report.
+ *
+ * The titles are those of PostgreSQL 13 to 18.  Needs no right that the owner lacks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster/activity.h"
+#include "cluster/processes.h"
+
+/* Read a file of /proc/PID; returns its length or -errno. */
+static int
+read_file(pid_t pid, const char *name, char *text, size_t size)
+{
+	char		path[64];
+	ssize_t		n;
+	int			fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, size - 1);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return (int) n;
+}
+
+/*
+ * What a process is at.  Returns 0, or -ESRCH if it has ended.  Where the kernel keeps no
+ * times of the scheduler, both are 0.
+ */
+int
+activity__read_work(pid_t pid, struct activity_work *work)
+{
+	char		text[1024];
+	const char *name_end;
+	uint64_t	run_ns = 0;
+	uint64_t	queued_ns = 0;
+
+	if (read_file(pid, "stat", text, sizeof(text)) <= 0 ||
+		(name_end = strrchr(text, ')')) == NULL || name_end[1] == '\0')
+		return -ESRCH;
+	work->state = name_end[2];
+	/* It has ended, and its parent has not noticed. */
+	if (work->state == 'Z' || work->state == 'X')
+		return -ESRCH;
+	if (read_file(pid, "schedstat", text, sizeof(text)) > 0)
+		(void) sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &queued_ns);
+	work->run_us = run_ns / 1000;
+	work->queued_us = queued_ns / 1000;
+	return 0;
+}
+
+/* What a title says behind "postgres: " and, if there is one, the name of the cluster. */
+static const char *
+find_activity(const char *title, const char *process)
+{
+	const char *at = strncmp(title, "postgres: ", 10) == 0 ? title + 10 : "";
+	size_t		length = strlen(process);
+
+	while (strncmp(at, process, length) != 0)
+	{
+		at = strstr(at, ": ");
+		if (at == NULL)
+			return NULL;
+		at += 2;
+	}
+	return at + length;
+}
+
+/* Add what the title of one process reports. */
+void
+activity__parse_title(struct activity_server *server, const char *title)
+{
+	const char *startup = find_activity(title, "startup");
+	const char *checkpointer = find_activity(title, "checkpointer");
+	const char *receiver = find_activity(title, "walreceiver");
+	const char *at;
+	uint32_t	high;
+	uint32_t	low;
+
+	if (startup != NULL)
+	{
+		server->waiting = strstr(startup, " waiting") != NULL &&
+			strstr(startup, " waiting for ") == NULL;
+		at = strstr(startup, "recovering ");
+		if (at != NULL)
+			(void) sscanf(at, "recovering %8" SCNx32, &server->timeline);
+	}
+	/* Before PostgreSQL 15, the startup process makes it after a crash. */
+	at = startup != NULL ? startup : checkpointer;
+	if (at != NULL && strstr(at, "end-of-recovery checkpoint") != NULL)
+		server->checkpoint = true;
+	if (receiver != NULL && (at = strstr(receiver, "streaming ")) != NULL)
+	{
+		server->streaming = true;
+		if (sscanf(at, "streaming %8" SCNx32 "/%8" SCNx32, &high, &low) == 2)
+			server->received_lsn = (uint64_t) high << 32 | low;
+	}
+}
+
+/* Takes what a child has read, which does not matter here. */
+static void
+take_title(const char *title, uint64_t read_bytes, void *server)
+{
+	(void) read_bytes;
+	activity__parse_title(server, title);
+}
+
+/* What the server is at.  Returns false if none runs. */
+bool
+activity__read_server(const struct cluster *cluster, struct activity_server *server)
+{
+	pid_t		postmaster = processes__postmaster(cluster);
+
+	*server = (struct activity_server) {0};
+	if (postmaster <= 0)
+		return false;
+	server->startup = processes__startup(cluster, postmaster);
+	(void) processes__children(cluster, take_title, server);
+	return true;
+}
