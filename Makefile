@@ -11,6 +11,8 @@ CLANG   = clang
 prefix  = /usr/local
 bindir  = $(prefix)/bin
 mandir  = $(prefix)/share/man
+unitdir = $(prefix)/lib/systemd/system
+completiondir = $(prefix)/share/bash-completion/completions
 PG_CONFIG = pg_config
 
 CFLAGS   = -O2 -g
@@ -51,7 +53,11 @@ DISKMODEL_OBJECTS := $(patsubst %.c,build/%.o,$(sort $(wildcard scripts/diskmode
 # The model alone, which its unit test runs in a time of its own.
 DISKMODEL_CORE := $(patsubst %,build/scripts/diskmodel/%.o,disk geometry readahead \
 	spindle volume writeback)
-MAN_PAGES    := $(wildcard userspace/*.1)
+MAN_PAGES    := $(wildcard userspace/*.[1-8])
+UNITS        := $(wildcard scripts/systemd/*.service)
+# What install makes and uninstall removes.
+INSTALLED     = $(bindir)/redoahead $(completiondir)/redoahead $(UNITS:scripts/systemd/%=$(unitdir)/%) \
+	$(foreach page,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
@@ -61,7 +67,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .PRECIOUS: build/fuzz/%.o build/bpf/%.bpf.o build/bpf/%.skel.h
 .DELETE_ON_ERROR:
 .PHONY: all tests-programs bootstrap postgresql demo check check-fast check-unit \
-	check-fuzz check-python check-bats check-postgresql bench bench-recovery install install-extension clean \
+	check-fuzz check-python check-bats check-postgresql bench bench-recovery install uninstall install-extension clean \
 	distclean help
 
 all: build/redoahead ## Build the redoahead program (default)
@@ -115,11 +121,17 @@ check-bats: ## Run the black box tests, or some: T=faults F=killed
 check-postgresql: ## Run PostgreSQL's own tests on the patched server, or some: T=recovery
 	$(Q)tests/run $(ONLY) postgresql
 
-install: all ## Install the program and its man page (DESTDIR, prefix)
-	$(Q)install -d '$(DESTDIR)$(bindir)'
-	$(Q)install -m 755 build/redoahead '$(DESTDIR)$(bindir)/redoahead'
-	$(if $(MAN_PAGES),$(Q)install -d '$(DESTDIR)$(mandir)/man1')
-	$(if $(MAN_PAGES),$(Q)install -m 644 $(MAN_PAGES) '$(DESTDIR)$(mandir)/man1')
+install: all ## Install program, man pages, systemd units, bash completion (DESTDIR, prefix)
+	$(Q)install -D -m 755 build/redoahead '$(DESTDIR)$(bindir)/redoahead'
+	$(Q)install -D -m 644 scripts/completion/redoahead '$(DESTDIR)$(completiondir)/redoahead'
+	$(Q)set -e; for page in $(MAN_PAGES); do \
+		install -D -m 644 "$$page" "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; done
+	$(Q)set -e; for unit in $(UNITS); do \
+		install -D -m 644 "$$unit" "$(DESTDIR)$(unitdir)/$${unit##*/}"; \
+		sed -i 's|/usr/bin/redoahead|$(bindir)/redoahead|g' "$(DESTDIR)$(unitdir)/$${unit##*/}"; done
+
+uninstall: ## Remove what install has installed (DESTDIR, prefix)
+	$(Q)rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(file)')
 
 install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR)
 	$(Q)rm -rf build/extension && mkdir -p build && cp -R pg-patch/redoahead build/extension

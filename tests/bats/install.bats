@@ -1,0 +1,107 @@
+#!/usr/bin/env bats
+# What `make install` installs and `make uninstall` removes, and the bash completion.
+# bats file_tags=fast
+
+bats_require_minimum_version 1.5.0
+load lib/common
+
+setup() {
+	top=$BATS_TEST_DIRNAME/../..
+	redoahead=$top/build/redoahead
+	work=$BATS_TEST_TMPDIR
+}
+
+commands() { "$redoahead" --help | sed -nE 's/^  ([a-z]+) .*/\1/p'; }
+
+# What completion offers for the last of these words, sorted, in bash without anybody's settings.
+offers() {					# WORD...
+	bash --noprofile --norc -c '
+		compopt() { :; }		# works only while bash itself completes
+		. "$1"
+		COMP_WORDS=(redoahead "${@:3}") COMP_CWORD=$(($# - 2))
+		_redoahead "$2"
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$top/scripts/completion/redoahead" "$redoahead" "$@" | sort
+}
+
+# Lost otherwise: files in a package that the file system of the build machine gets, or
+# a service that starts another program than the one that was installed.
+@test "install puts everything below DESTDIR and prefix, and uninstall removes it" {
+	local unit page
+	make -s -C "$top" install DESTDIR="$work/root" prefix=/opt/redoahead
+	[ -x "$work/root/opt/redoahead/bin/redoahead" ]
+	for page in "$top"/userspace/*.[1-8]; do
+		cmp "$page" "$work/root/opt/redoahead/share/man/man${page##*.}/${page##*/}"
+	done
+	for unit in "$top"/scripts/systemd/*.service; do
+		[ -e "$unit" ] || continue
+		grep -q '/opt/redoahead/bin/redoahead' "$work/root/opt/redoahead/lib/systemd/system/${unit##*/}"
+		no grep -q '/usr/bin/redoahead' "$work/root/opt/redoahead/lib/systemd/system/${unit##*/}"
+	done
+	[ "$(find "$work/root" -type f -not -path '*/opt/redoahead/*' | wc -l)" -eq 0 ]
+	make -s -C "$top" uninstall DESTDIR="$work/root" prefix=/opt/redoahead
+	[ -z "$(find "$work/root" -not -type d)" ]
+}
+
+@test "completion offers the commands" {
+	diff <({ commands; printf '%s\n' --help --version; } | sort) <(offers '')
+}
+
+# Lost otherwise: options of --help that completion does not know, and those that are gone.
+@test "completion offers the options of each command, and no others" {
+	local command
+	for command in $(commands); do
+		"$redoahead" "$command" --help | python3 -B "$BATS_TEST_DIRNAME/lib/docs.py" help |
+			sed -E 's/^(-. )?(--[a-z-]+(=)?).*/\2/' | sort >"$work/help"
+		[ -s "$work/help" ]
+		diff "$work/help" <(offers "$command" --)
+	done
+}
+
+@test "completion offers the values of an option that takes one of some words" {
+	diff <(printf '%s\n' auto fadvise io_uring) <(offers serve --backend '=')
+	diff <(printf '%s\n' auto fadvise io_uring) <(offers serve --backend '')
+	[ "$(offers serve --backend = io)" = io_uring ]
+	[ -z "$(offers serve --io-depth = '')" ]
+	[ -z "$(offers frobnicate --)" ]
+}
+
+@test "completion offers directories and files where an option takes one" {
+	mkdir -p "$work/files/directory"
+	touch "$work/files/file"
+	[ "$(offers serve -D "$work/files/")" = "$work/files/directory" ]
+	[ "$(offers serve --stats = "$work/files/")" = "$work/files/directory"$'\n'"$work/files/file" ]
+}
+
+# Lost otherwise: what only a terminal shows, such as a word that bash splits at = and
+# a space behind an option that wants a value.
+@test "Tab completes in an interactive bash" {
+	mkdir -p "$work/bin" "$work/data"
+	ln -s "$(readlink -f "$redoahead")" "$work/bin/redoahead"
+	PATH=$work/bin:$PATH /usr/bin/python3 - "$top/scripts/completion/redoahead" "$work" <<-'EOF'
+	import os, pty, re, select, sys
+
+	pid, terminal = pty.fork()
+	if pid == 0:
+	    os.environ.update(TERM='dumb', PS1='', INPUTRC='/dev/null', HISTFILE='/dev/null')
+	    os.execlp('bash', 'bash', '--noprofile', '--norc', '-i')
+
+	def until(pattern):
+	    text = ''
+	    while not re.search(pattern, text):
+	        if not select.select([terminal], [], [], 30)[0]:
+	            sys.exit(f'waited in vain for {pattern} after {text!r}')
+	        text += os.read(terminal, 4096).decode()
+
+	def typed(keys, pattern):
+	    os.write(terminal, keys.encode())
+	    until(pattern)
+	    os.write(terminal, b'\x15')
+
+	os.write(terminal, f'. {sys.argv[1]}; cd {sys.argv[2]}; stty cols 200; echo rea""dy\n'.encode())
+	until('ready')
+	typed('redoahead ser\t--back\tf\t-D da\t', r'redoahead serve --backend=fadvise -D data/')
+	typed('redoahead serve --files\t7', r'redoahead serve --files=7')
+	os.write(terminal, b'exit\n')
+	os.waitpid(pid, 0)
+	EOF
+}
