@@ -3,7 +3,8 @@
  *		Metrics in a file, which node_exporter's textfile collector reads.
  *
  * The file is replaced atomically.  What it is replaced by is written beside it, to a
- * file whose name the collector ignores.
+ * file whose name the collector ignores.  It is not synced: nobody needs metrics from
+ * before the machine crashed, and the device has other work in a recovery.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,16 +31,16 @@ check_path(const char *path)
 	return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : -EINVAL;
 }
 
-/* Create the file beside it, which is nobody else's; what a killed process left is removed. */
+/*
+ * Create the file beside it.  The name is nobody else's, so that two daemons that were
+ * given the same file by mistake replace it in turns, and neither by half of the other's.
+ */
 static int
-open_scratch(FILE **file, const char *scratch)
+open_scratch(FILE **file, char *scratch)
 {
 	int			err;
-	int			fd;
+	int			fd = mkostemp(scratch, O_CLOEXEC);
 
-	if (unlink(scratch) < 0 && errno != ENOENT)
-		return -errno;
-	fd = open(scratch, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	if (fd < 0)
 		return -errno;
 	/* Whatever the umask is. */
@@ -53,7 +54,7 @@ open_scratch(FILE **file, const char *scratch)
 
 /*
  * Replace the file by what prometheus__write() writes.  Returns 0 or -errno, and then the
- * file is as it was.
+ * file is as it was.  A symbolic link is replaced, not followed.
  */
 int
 prometheus__write_file(const char *path, struct json_object *document)
@@ -64,7 +65,7 @@ prometheus__write_file(const char *path, struct json_object *document)
 
 	if (err < 0)
 		return err;
-	if (asprintf(&scratch, "%s.tmp", path) < 0)
+	if (asprintf(&scratch, "%s.XXXXXX", path) < 0)
 		return -ENOMEM;
 	err = open_scratch(&file, scratch);
 	if (err < 0)
