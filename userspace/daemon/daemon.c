@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/signals.h"
 #include "base/textfile.h"
 #include "daemon/daemon_internal.h"
@@ -113,10 +114,13 @@ wait_for_directory(struct daemon *daemon)
 
 	log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what comes "
 				"in its place", daemon->options->pgdata);
+	notify__status("waiting for a data directory");
 	do
+	{
+		notify__alive(clock__now_us());
 		if (poll(&signal, 1, DIRECTORY_WAIT_MS) > 0)
 			loop__handle_signal(daemon);
-	while (!daemon->stop && !is_complete(daemon));
+	} while (!daemon->stop && !is_complete(daemon));
 }
 
 /* Serve the cluster in one directory.  Returns as loop__run() does. */

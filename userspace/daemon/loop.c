@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/signals.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
@@ -71,9 +72,16 @@ loop__handle_signal(struct daemon *daemon)
 	int			signal = signals__take(daemon->signal_fd);
 
 	if (signal == SIGHUP)
+	{
+		notify__reloading();
 		outputs__reopen(&daemon->outputs);
+		notify__reloaded();
+	}
 	else if (signal != 0)
+	{
+		notify__stopping();
 		daemon->stop = true;
+	}
 }
 
 static void
@@ -110,6 +118,7 @@ handle_events(struct daemon *daemon, int wait_ms)
 		handle_event(daemon, events[i].data.fd);
 
 	daemon->events_us = clock__now_us();
+	notify__alive(daemon->events_us);
 	listener__expire(daemon->listener, daemon->events_us);
 	return 0;
 }
@@ -310,6 +319,7 @@ loop__run(struct daemon *daemon)
 
 	log_info("serving \"%s\" at \"%s\" with %s, up to %" PRIu64 " blocks in flight",
 			 daemon->cluster.path, options->socket, daemon->backend->name, options->io_depth);
+	notify__ready("waiting for a recovery");
 	status__write_statistics(daemon);
 	err = serve(daemon);
 	status__write_statistics(daemon);

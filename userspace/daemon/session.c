@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
 #include "engine/residency.h"
@@ -83,6 +84,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	residency_works = residency__works(daemon->cluster.dirfd, layout.tablespace_dir);
 	engine__begin(daemon->engine, &layout, residency_works);
 	listener__accept(daemon->listener, offer->socket);
+	notify__status("prefetching for a recovery");
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
 	if (!residency_works)
@@ -110,6 +112,8 @@ session__disconnect(struct daemon *daemon)
 	ring__unmap(&session->ring);
 	close_server(daemon, &session->server);
 	session->connected = false;
+	if (!daemon->stop)
+		notify__status("waiting for a recovery");
 	status__write_statistics(daemon);
 	return err;
 }

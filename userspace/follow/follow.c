@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "base/signals.h"
 #include "cluster/processes.h"
 #include "cluster/readers.h"
@@ -46,8 +47,14 @@
 #define IDLE_MS			2
 #define MAX_IDLE_MS		20
 
+/* Longest wait without a sign of life for the service manager, ms. */
+#define ALIVE_MS		1000
+
 /* Time between two checks of the state of the server, us. */
 #define STATE_US		500000
+
+/* Status between recoveries. */
+#define WAITING			"waiting for a recovery"
 
 struct follow
 {
@@ -80,6 +87,7 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 		{.fd = pidfd,.events = POLLIN},
 	};
 
+	notify__alive(clock__now_us());
 	if (poll(files, 2, wait_ms) <= 0)
 		return;
 	if (files[0].revents != 0)
@@ -88,9 +96,12 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 			case 0:
 				break;
 			case SIGHUP:
+				notify__reloading();
 				outputs__reopen(&follow->outputs);
+				notify__reloaded();
 				break;
 			default:
+				notify__stopping();
 				follow->stop = true;
 		}
 	*ended = files[1].revents != 0;
@@ -226,8 +237,9 @@ let_end(struct follow *follow, int pidfd)
 	bool		ended = false;
 
 	log_warning("recovery goes on without prefetching");
+	notify__status("waiting for the end of a recovery that cannot be followed");
 	while (!ended && !follow->stop)
-		wait_for(follow, pidfd, -1, &ended);
+		wait_for(follow, pidfd, ALIVE_MS, &ended);
 }
 
 /* Follow the recovery that a startup process runs.  Returns 0 or -errno. */
@@ -262,6 +274,7 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 		follow->begin_cpu_us = clock__cpu_us();
 		engine__begin(follow->engine, &layout,
 					  residency__works(follow->cluster.dirfd, layout.tablespace_dir));
+		notify__status("prefetching for a recovery");
 		log_info("recovery of PostgreSQL %d found, from %X/%08X on", follow->cluster.major,
 				 (unsigned) (start.lsn >> 32), (unsigned) start.lsn);
 		position__begin(&follow->position, startup, follow->control.system_identifier,
@@ -311,6 +324,8 @@ find_recovery(struct follow *follow)
 		return err;
 	}
 	err = follow_recovery(follow, startup, pidfd);
+	if (!follow->stop)
+		notify__status(WAITING);
 	close(pidfd);
 	return err;
 }
@@ -374,6 +389,7 @@ follow__run(const struct follow_options *options)
 	if (err >= 0)
 	{
 		log_info("following recoveries of \"%s\"", follow.cluster.path);
+		notify__ready(WAITING);
 		cluster__close(&follow.cluster);
 		err = follow_recoveries(&follow);
 	}
