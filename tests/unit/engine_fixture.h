@@ -211,6 +211,7 @@ finish_and_account(uint64_t offered)
 					 counters->blocks_stale +
 					 counters->blocks_abandoned + counters__failed(counters) +
 					 counters__invalid(counters), offered);
+	assert_int_equal(engine__relations(engine)->total, counters->blocks_requested);
 	assert_int_equal(engine__state(engine).in_flight, 0);
 	assert_int_equal(engine__state(engine).queued, 0);
 	assert_int_equal(engine__state(engine).ahead, 0);

@@ -290,6 +290,13 @@ engine__counters(struct engine *engine)
 	return &engine->reader.counters;
 }
 
+/* Whose blocks were requested in the present recovery, or, until the next one, the last. */
+const struct relations *
+engine__relations(const struct engine *engine)
+{
+	return &engine->reader.relations;
+}
+
 /* The limits now, and why they changed. */
 const struct control *
 engine__control(const struct engine *engine)

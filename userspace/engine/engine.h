@@ -13,6 +13,7 @@
 #include "engine/control.h"
 #include "engine/backend.h"
 #include "engine/counters.h"
+#include "engine/relations.h"
 
 /* What the engine reads of the machine; passed in so that tests decide it. */
 struct engine_environment
@@ -60,6 +61,7 @@ int			engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_ls
 void		engine__sweep(struct engine *engine);
 struct engine_state engine__state(const struct engine *engine);
 struct counters *engine__counters(struct engine *engine);
+const struct relations *engine__relations(const struct engine *engine);
 const struct control *engine__control(const struct engine *engine);
 
 #endif							/* REDOAHEAD_ENGINE_ENGINE_H */

@@ -71,6 +71,7 @@ reader__begin(struct reader *reader, const struct relpath_layout *layout)
 		reader->max_run = reader->io_depth;
 	reader->now_us = reader->clock();
 	memset(&reader->counters, 0, sizeof(reader->counters));
+	relations__begin(&reader->relations);
 }
 
 static bool
@@ -257,6 +258,7 @@ reader__submit(struct reader *reader, const struct block_run *run)
 		reader->counters.requests++;
 		reader->counters.requests_joined += run->blocks > 1;
 		reader->counters.blocks_requested += run->blocks;
+		relations__add(&reader->relations, &run->key, run->blocks);
 	}
 	return 1;
 }

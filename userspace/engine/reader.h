@@ -13,6 +13,7 @@
 #include "engine/block_queue.h"
 #include "engine/backend.h"
 #include "engine/counters.h"
+#include "engine/relations.h"
 
 struct reader_request;
 
@@ -33,6 +34,7 @@ struct reader
 	uint64_t	now_us;			/* the time at the last reading, us */
 	FILE	   *block_log;		/* receives a line for each block, or NULL */
 	struct counters counters;	/* of the present recovery */
+	struct relations relations; /* whose blocks were requested in it */
 };
 
 int			reader__create(struct reader *reader, const struct backend_ops *ops, int dirfd,
