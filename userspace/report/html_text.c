@@ -1,0 +1,244 @@
+/*
+ * html_text.c
+ *		Text, numbers and times of the report, from a document that may hold anything.
+ *
+ * A member that is missing, null, of another type or not a finite number is unknown: NAN
+ * or NULL here, a dash on the page.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/html_internal.h"
+
+/* What stands for a value that is unknown: an en dash. */
+#define UNKNOWN	"\xe2\x80\x93"
+
+/* Thousands are separated by this: a narrow space that does not break. */
+#define THOUSANDS	"\xe2\x80\xaf"
+
+/* A member of an object, NULL if there is none. */
+struct json_object *
+html_text__member(struct json_object *object, const char *name)
+{
+	struct json_object *member = NULL;
+
+	if (json_object_is_type(object, json_type_object))
+		json_object_object_get_ex(object, name, &member);
+	return member;
+}
+
+/* The number that a member is, NAN if it is none. */
+double
+html_text__number(struct json_object *object, const char *name)
+{
+	struct json_object *member = name == NULL ? object : html_text__member(object, name);
+	double		value;
+
+	if (!json_object_is_type(member, json_type_int) &&
+		!json_object_is_type(member, json_type_double))
+		return NAN;
+	value = json_object_get_double(member);
+	return isfinite(value) ? value : NAN;
+}
+
+/* The text that a member is, NULL if it is none. */
+const char *
+html_text__string(struct json_object *object, const char *name)
+{
+	struct json_object *member = html_text__member(object, name);
+
+	return json_object_is_type(member, json_type_string) ? json_object_get_string(member) : NULL;
+}
+
+/* The recovery to report, NULL if there is none. */
+struct json_object *
+html_text__recovery(struct json_object *document)
+{
+	struct json_object *recovery = html_text__member(document, "last_recovery");
+
+	if (!json_object_is_type(recovery, json_type_object))
+		recovery = html_text__member(document, "recovery");
+	return json_object_is_type(recovery, json_type_object) ? recovery : NULL;
+}
+
+/* Unix time at which the recovery ended, s; that of the document if it is not known. */
+double
+html_text__end_time(struct json_object *document, struct json_object *recovery)
+{
+	double		begin = html_text__number(recovery, "begin_time");
+	double		elapsed = html_text__number(recovery, "elapsed_seconds");
+
+	return isnan(begin) || isnan(elapsed) ? html_text__number(document, "time") : begin + elapsed;
+}
+
+/* Length of the UTF-8 sequence that the text begins with, bytes; 0 if there is none. */
+static unsigned
+sequence_length(const unsigned char *text)
+{
+	/* Least and greatest second byte: no overlong forms, surrogates or numbers too great. */
+	unsigned char least = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : 0x80;
+	unsigned char most = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : 0xbf;
+	unsigned	length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 :
+		text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+
+	if (length > 1 && (text[1] < least || text[1] > most))
+		return 0;
+	for (unsigned i = 2; i < length; i++)
+		if (text[i] < 0x80 || text[i] > 0xbf)
+			return 0;
+	return length;
+}
+
+/*
+ * Write a text so that none of it is markup, in an element or in a quoted attribute.
+ * What is not UTF-8, and control characters, become U+FFFD.  NULL is unknown.
+ */
+void
+html_text__write(FILE *file, const char *text)
+{
+	const unsigned char *at = (const unsigned char *) (text == NULL ? UNKNOWN : text);
+	unsigned	length;
+
+	for (; *at != '\0'; at += length == 0 ? 1 : length)
+	{
+		bool		control = *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
+
+		length = sequence_length(at);
+		if (length == 0 || control)
+			fputs("\xef\xbf\xbd", file);
+		else if (strchr("<>&\"'", *at) != NULL)
+			fprintf(file, "&#%u;", *at);
+		else
+			fwrite(at, 1, length, file);
+	}
+}
+
+/* A whole number with separated thousands. */
+static void
+format_count(char text[HTML_NUMBER_BYTES], double value)
+{
+	char		digits[HTML_NUMBER_BYTES];
+	size_t		length;
+	char	   *to = text;
+
+	if (fabs(value) >= 1e15)
+	{
+		snprintf(text, HTML_NUMBER_BYTES, "%.3g", value);
+		return;
+	}
+	length = (size_t) snprintf(digits, sizeof(digits), "%.0f", fabs(value));
+	if (value <= -0.5)
+		*to++ = '-';
+	for (size_t i = 0; i < length; i++)
+	{
+		if (i > 0 && (length - i) % 3 == 0)
+		{
+			memcpy(to, THOUSANDS, strlen(THOUSANDS));
+			to += strlen(THOUSANDS);
+		}
+		*to++ = digits[i];
+	}
+	*to = '\0';
+}
+
+/* Three significant digits, without an exponent where possible. */
+static void
+format_scaled(char text[HTML_NUMBER_BYTES], double value, const char *unit)
+{
+	double		size = fabs(value);
+	int			digits = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2;
+
+	if (size >= 1e6)
+		snprintf(text, HTML_NUMBER_BYTES, "%.3g %s", value, unit);
+	else
+		snprintf(text, HTML_NUMBER_BYTES, "%.*f %s", digits, value, unit);
+}
+
+/* Bytes in the units that PostgreSQL has for memory. */
+static void
+format_bytes(char text[HTML_NUMBER_BYTES], double value, const char *per)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	char		unit[16];
+	int			i = 0;
+
+	for (; i < 4 && fabs(value) >= 1000; i++)
+		value /= 1024;
+	snprintf(unit, sizeof(unit), "%s%s", units[i], per);
+	if (i == 0)
+		snprintf(text, HTML_NUMBER_BYTES, "%.0f %s", value, unit);
+	else
+		format_scaled(text, value, unit);
+}
+
+static void
+format_seconds(char text[HTML_NUMBER_BYTES], double value)
+{
+	long		seconds = value >= 0 && value < 1e9 ? (long) value : 0;
+
+	if (fabs(value) < 1 && value != 0)
+		format_scaled(text, value * 1000, "ms");
+	else if (value < 100)
+		format_scaled(text, value, "s");
+	else if (value < 3600)
+		snprintf(text, HTML_NUMBER_BYTES, "%ld min %02ld s", seconds / 60, seconds % 60);
+	else if (value < 1e9)
+		snprintf(text, HTML_NUMBER_BYTES, "%ld h %02ld min", seconds / 3600,
+				 seconds / 60 % 60);
+	else
+		snprintf(text, HTML_NUMBER_BYTES, "%.3g s", value);
+}
+
+/* A number with its unit; NAN is unknown. */
+void
+html_text__format(char text[HTML_NUMBER_BYTES], double value, enum html_unit unit)
+{
+	if (isnan(value))
+	{
+		strcpy(text, UNKNOWN);
+		return;
+	}
+	switch (unit)
+	{
+		case HTML_COUNT:
+			format_count(text, value);
+			break;
+		case HTML_BYTES:
+			format_bytes(text, value, "");
+			break;
+		case HTML_RATE:
+			format_bytes(text, value, "/s");
+			break;
+		case HTML_SECONDS:
+			format_seconds(text, value);
+			break;
+		case HTML_SHARE:
+			/* 100 % is said of all only. */
+			if (value < 1 && value > 0.9995)
+				value = 0.999;
+			snprintf(text, HTML_NUMBER_BYTES, fabs(value) < 1e6 ? "%.*f %%" : "%.*g %%",
+					 value == 0 || value == 1 ? 0 : 1, value * 100);
+			break;
+	}
+}
+
+/* Unix time as local time, in a format of strftime(3); NAN is unknown. */
+void
+html_text__time(char text[HTML_NUMBER_BYTES], double time, const char *format)
+{
+	struct tm	parts;
+	time_t		seconds;
+
+	/* Up to the year 9999. */
+	if (isnan(time) || time < 0 || time > 253402000000.0)
+	{
+		strcpy(text, UNKNOWN);
+		return;
+	}
+	seconds = (time_t) time;
+	if (localtime_r(&seconds, &parts) == NULL ||
+		strftime(text, HTML_NUMBER_BYTES, format, &parts) == 0)
+		strcpy(text, UNKNOWN);
+}
