@@ -289,6 +289,7 @@ TEST(test_controlfile)
 	data[16] = CONTROLFILE_IN_CRASH_RECOVERY;
 	data[43] = 1;
 	data[48] = 3;
+	data[56] = 1;
 	data[200] = 1;
 	memcpy(data + 208, &mark, sizeof(mark));
 	memcpy(data + 216, sizes, sizeof(sizes));
@@ -303,6 +304,11 @@ TEST(test_controlfile)
 	assert_int_equal(control.redo_lsn, 0x1000000);
 	assert_int_equal(control.timeline, 3);
 	assert_true(control.commit_ts);
+	assert_true(control.full_page_writes);
+	assert_false(control.checksums);
+	data[252] = 1;
+	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), 0);
+	assert_true(control.checksums);
 	/* Cut off, or with a size that cannot be. */
 	assert_int_equal(controlfile__parse(&control, data, 224), -EINVAL);
 	data[217]++;

@@ -3,8 +3,8 @@
  *		Reads the cluster's state and its sizes from pg_control.
  *
  * The file's layout differs between majors, but what comes before the end of the last
- * checkpoint's redo position and timeline is at the same offsets in all of them, and
- * the sizes follow the double 1234567.0 (FLOATFORMAT_VALUE), with
+ * checkpoint's full_page_writes is at the same offsets in all of them, and the sizes and
+ * the version of data checksums follow the double 1234567.0 (FLOATFORMAT_VALUE), with
  * track_commit_timestamp and an alignment before it.  Does not verify the checksum: the
  * server does.
  */
@@ -22,13 +22,17 @@
 #define STATE_OFFSET		16
 #define REDO_LSN_OFFSET		40
 #define TIMELINE_OFFSET		48
-#define COMMON_BYTES		56
+#define FULL_PAGE_WRITES_OFFSET	56
+#define COMMON_BYTES		64
 
 /* Most times that the file is read. */
 #define MAX_READS			10
 
 /* How far track_commit_timestamp is before the double, bytes. */
 #define COMMIT_TS_BEFORE	8
+
+/* How far the version of data checksums is behind it, bytes. */
+#define CHECKSUMS_BEHIND	44
 
 /* FLOATFORMAT_VALUE; block size, segment size, WAL block and segment size follow. */
 static const double format_mark = 1234567.0;
@@ -59,8 +63,9 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 {
 	const unsigned char *bytes = data;
 	uint32_t	sizes[4];
+	uint32_t	checksums;
 
-	for (size_t at = COMMON_BYTES; at + 8 + sizeof(sizes) <= size; at += 8)
+	for (size_t at = COMMON_BYTES; at + CHECKSUMS_BEHIND + sizeof(uint32_t) <= size; at += 8)
 	{
 		if (memcmp(bytes + at, &format_mark, sizeof(format_mark)) != 0)
 			continue;
@@ -74,6 +79,9 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 		memcpy(&control->state, bytes + STATE_OFFSET, sizeof(uint32_t));
 		memcpy(&control->redo_lsn, bytes + REDO_LSN_OFFSET, sizeof(uint64_t));
 		memcpy(&control->timeline, bytes + TIMELINE_OFFSET, sizeof(uint32_t));
+		memcpy(&checksums, bytes + at + CHECKSUMS_BEHIND, sizeof(uint32_t));
+		control->full_page_writes = bytes[FULL_PAGE_WRITES_OFFSET] != 0;
+		control->checksums = checksums != 0;
 		control->commit_ts = bytes[at - COMMIT_TS_BEFORE] != 0;
 		control->block_size = sizes[0];
 		control->segment_blocks = sizes[1];

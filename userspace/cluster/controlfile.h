@@ -39,6 +39,8 @@ struct controlfile
 	uint64_t	redo_lsn;		/* where recovery begins, unless backup_label has another */
 	uint32_t	timeline;		/* of the last checkpoint */
 	bool		commit_ts;		/* track_commit_timestamp */
+	bool		full_page_writes;	/* at the last checkpoint */
+	bool		checksums;		/* pages have checksums */
 };
 
 int			controlfile__parse(struct controlfile *control, const void *data, size_t size);
