@@ -11,6 +11,8 @@ CLANG   = clang
 prefix  = /usr/local
 bindir  = $(prefix)/bin
 mandir  = $(prefix)/share/man
+libexecdir = $(prefix)/libexec
+docdir  = $(prefix)/share/doc/redoahead
 unitdir = $(prefix)/lib/systemd/system
 completiondir = $(prefix)/share/bash-completion/completions
 PG_CONFIG = pg_config
@@ -55,8 +57,10 @@ DISKMODEL_CORE := $(patsubst %,build/scripts/diskmodel/%.o,disk geometry readahe
 	spindle volume writeback)
 MAN_PAGES    := $(wildcard userspace/*.[1-8])
 UNITS        := $(wildcard scripts/systemd/*.service)
+UNIT_EXAMPLES := $(wildcard scripts/systemd/examples/*)
 # What install makes and uninstall removes.
 INSTALLED     = $(bindir)/redoahead $(completiondir)/redoahead $(UNITS:scripts/systemd/%=$(unitdir)/%) \
+	$(libexecdir)/redoahead/run-unit $(UNIT_EXAMPLES:scripts/systemd/%=$(docdir)/%) \
 	$(foreach page,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 Q = $(if $(V),,@)
@@ -126,9 +130,12 @@ install: all ## Install program, man pages, systemd units, bash completion (DEST
 	$(Q)install -D -m 644 scripts/completion/redoahead '$(DESTDIR)$(completiondir)/redoahead'
 	$(Q)set -e; for page in $(MAN_PAGES); do \
 		install -D -m 644 "$$page" "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; done
+	$(Q)install -D -m 755 scripts/systemd/run-unit '$(DESTDIR)$(libexecdir)/redoahead/run-unit'
+	$(Q)sed -i 's|/usr/bin/redoahead|$(bindir)/redoahead|g' '$(DESTDIR)$(libexecdir)/redoahead/run-unit'
+	$(Q)install -D -m 644 -t '$(DESTDIR)$(docdir)/examples' $(UNIT_EXAMPLES)
 	$(Q)set -e; for unit in $(UNITS); do \
 		install -D -m 644 "$$unit" "$(DESTDIR)$(unitdir)/$${unit##*/}"; \
-		sed -i 's|/usr/bin/redoahead|$(bindir)/redoahead|g' "$(DESTDIR)$(unitdir)/$${unit##*/}"; done
+		sed -i 's|/usr/libexec/redoahead|$(libexecdir)/redoahead|g' "$(DESTDIR)$(unitdir)/$${unit##*/}"; done
 
 uninstall: ## Remove what install has installed (DESTDIR, prefix)
 	$(Q)rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(file)')

@@ -83,7 +83,7 @@ nothing() {					# COMMAND...
 
 @test "man pages have no errors" {
 	local file
-	for file in "$top"/userspace/*.1; do
+	for file in "$top"/userspace/*.[1-8]; do
 		nothing mandoc -T lint -W warning "$file"
 	done
 }
