@@ -135,10 +135,14 @@ has_replayed_all() {		# PRIMARY STANDBY
 }
 
 # Lost otherwise: the next recovery, and a file system that cannot be unmounted.
+keeps_nothing_open() {		# DATA
+	[ -z "$(find "/proc/$DAEMON/fd" \( -lname "$1/*" -o -lname "$1" \) 2>/dev/null)" ]
+}
+
 @test "it follows one recovery after the other, and keeps nothing open in between" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	recover_followed "$DATA"
-	[ -z "$(find "/proc/$DAEMON/fd" \( -lname "$DATA/*" -o -lname "$DATA" \) 2>/dev/null)" ]
+	wait_until "nothing being open" keeps_nothing_open "$DATA"
 	rm -rf "$DATA.first"
 	mv "$DATA" "$DATA.first"
 	copy_cluster "$WORK/crashed" "$DATA"
@@ -201,7 +205,7 @@ has_replayed_all() {		# PRIMARY STANDBY
 	[ "$(type -t strace)" ] || skip "strace is missing; install it"
 	copy_cluster "$WORK/crashed" "$DATA"
 	(cd / && exec "${as_user[@]}" strace -f -qq -o "$CASE/calls" -e trace=file,desc,process_vm_writev,ptrace,kill \
-		"$WORK/redoahead" follow -D "$DATA" --backend fadvise) >"$DATA.follow.log" 2>&1 </dev/null 3>&- &
+		"$WORK/redoahead" follow -D "$DATA" --backend fadvise --status-socket=) >"$DATA.follow.log" 2>&1 </dev/null 3>&- &
 	tracer=$!
 	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
 	recover_with "$STOCK" "$DATA"

@@ -242,7 +242,7 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 	local i
 	for i in {0..99}; do relation base/5/$((20000 + i)) 4; done
 	start --
-	prlimit --pid "$daemon" --nofile=18:18
+	prlimit --pid "$daemon" --nofile=22:22
 	produce --rel 20000 --rels 100 --blocks 4 --count 400 --sequential
 	[ "$(field status)" = 0 ]
 	[ $(($(field blocks_read) + $(field blocks_failed))) = 400 ]

@@ -239,7 +239,7 @@ load lib/daemon
 	[ "$(resident)" -le $((rss + 256)) ]
 	[ "$(resident)" -le 65536 ]
 	no holds base/
-	[ "$(ls "/proc/$daemon/task" | wc -l)" = 1 ]
+	[ "$(ls "/proc/$daemon/task" | wc -l)" = 2 ]
 }
 
 @test "SIGTERM in the middle of a session ends both cleanly" {

@@ -130,7 +130,11 @@ serve_directory(struct daemon *daemon)
 	int			err = create_engine(daemon);
 
 	if (err == 0)
+	{
+		monitor__attach(daemon->monitor, &daemon->cluster);
 		err = loop__run(daemon);
+		monitor__attach(daemon->monitor, NULL);
+	}
 	engine__destroy(daemon->engine);
 	daemon->engine = NULL;
 	cluster__close(&daemon->cluster);
@@ -151,6 +155,8 @@ daemon__run(const struct daemon_options *options)
 							options->statistics);
 	if (err == 0)
 		err = daemon.signal_fd = signals__open();
+	if (err >= 0)
+		err = monitor__create(&daemon.monitor, &options->monitor, "serve", options->pgdata);
 
 	if (err >= 0)
 		err = serve_directory(&daemon);
@@ -162,6 +168,7 @@ daemon__run(const struct daemon_options *options)
 			err = serve_directory(&daemon);
 	}
 
+	monitor__destroy(daemon.monitor);
 	if (daemon.signal_fd >= 0)
 		close(daemon.signal_fd);
 	outputs__close(&daemon.outputs);

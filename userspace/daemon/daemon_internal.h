@@ -14,6 +14,7 @@
 #include "daemon/daemon.h"
 #include "daemon/heartbeat.h"
 #include "engine/engine.h"
+#include "monitor/monitor.h"
 #include "report/outputs.h"
 #include "source/listener.h"
 #include "source/ring.h"
@@ -37,6 +38,7 @@ struct session
 	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
 	uint64_t	work_us;		/* time of the last work, us */
 	uint64_t	publish_us;		/* time of the last update of the ring's progress, us */
+	uint64_t	monitor_us;		/* time of the last snapshot for the monitor, us */
 };
 
 struct daemon
@@ -47,6 +49,7 @@ struct daemon
 	const struct backend_ops *backend;	/* how the engine reads */
 	bool		uring_failed;	/* io_uring worked at first, but failed later */
 	struct outputs outputs;		/* block log, timeline, statistics */
+	struct monitor *monitor;	/* shows people the state */
 	struct listener *listener;	/* accepts servers */
 	int			epoll_fd;		/* all that the daemon waits for */
 	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
@@ -69,10 +72,12 @@ void		loop__handle_signal(struct daemon *daemon);
 /* session.c */
 void		session__connect(struct daemon *daemon, struct handshake_offer *offer);
 int			session__disconnect(struct daemon *daemon);
+uint64_t	session__decode_lsn(const struct session *session, uint64_t replay_lsn);
 
 /* status.c */
 void		status__write_statistics(struct daemon *daemon);
 void		status__update_counters(struct daemon *daemon);
 void		status__publish(struct daemon *daemon, uint64_t now_us);
+void		status__snapshot(struct daemon *daemon, struct monitor_snapshot *snapshot);
 
 #endif							/* REDOAHEAD_DAEMON_DAEMON_INTERNAL_H */

@@ -172,22 +172,12 @@ take_references(struct daemon *daemon)
 	return taken;
 }
 
-/* The server publishes its decode LSN only now and then; the other two bound it from below. */
-static uint64_t
-decode_lsn(const struct session *session, uint64_t replay_lsn)
-{
-	uint64_t	lsn = ring__decode_lsn(&session->ring);
-
-	if (lsn < replay_lsn)
-		lsn = replay_lsn;
-	return lsn < session->taken_lsn ? session->taken_lsn : lsn;
-}
-
 /* Do what is due at intervals. */
 static void
 run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 {
 	struct session *session = &daemon->session;
+	struct monitor_snapshot snapshot;
 
 	if (now_us - session->publish_us >= PUBLISH_US)
 	{
@@ -197,6 +187,12 @@ run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 	if (now_us - daemon->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
 		status__write_statistics(daemon);
 	outputs__add_sample(&daemon->outputs, daemon->engine, replay_lsn, session->begin_us, now_us);
+	if (now_us - session->monitor_us >= MONITOR_PUBLISH_US)
+	{
+		session->monitor_us = now_us;
+		status__snapshot(daemon, &snapshot);
+		monitor__publish(daemon->monitor, &snapshot);
+	}
 }
 
 /* Is everything submitted, and redo far enough away to let references gather? */
@@ -226,7 +222,7 @@ serve_round(struct daemon *daemon)
 		return taken;
 	engine__share(engine, readers__active(&session->readers, &daemon->cluster,
 										  ring__hot_standby(&session->ring), clock__now_us()));
-	done = engine__run(engine, replay_lsn, decode_lsn(session, replay_lsn),
+	done = engine__run(engine, replay_lsn, session__decode_lsn(session, replay_lsn),
 					   COMPLETION_WAIT_US, POLL_RING_US);
 	if (done < 0)
 		return done;

@@ -26,6 +26,17 @@ close_server(struct daemon *daemon, struct handshake_offer *server)
 	handshake__drop_offer(server);
 }
 
+/* The server publishes its decode LSN only now and then; the other two bound it from below. */
+uint64_t
+session__decode_lsn(const struct session *session, uint64_t replay_lsn)
+{
+	uint64_t	lsn = ring__decode_lsn(&session->ring);
+
+	if (lsn < replay_lsn)
+		lsn = replay_lsn;
+	return lsn < session->taken_lsn ? session->taken_lsn : lsn;
+}
+
 /* Begin to serve a recovery, or refuse it. */
 void
 session__connect(struct daemon *daemon, struct handshake_offer *offer)
@@ -75,6 +86,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->connected = true;
 	session->hung_up = false;
 	session->begin_us = session->work_us = session->publish_us = clock__now_us();
+	session->monitor_us = 0;
 	session->begin_cpu_us = clock__cpu_us();
 	session->taken_lsn = session->sleep_lsn = 0;
 	session->readers = (struct readers) {0};
@@ -100,11 +112,13 @@ session__disconnect(struct daemon *daemon)
 {
 	struct session *session = &daemon->session;
 	const struct counters *counters = engine__counters(daemon->engine);
+	struct monitor_snapshot snapshot;
 	int			err;
 
 	err = engine__end(daemon->engine);
-	status__update_counters(daemon);
+	status__snapshot(daemon, &snapshot);
 	summary__log(counters);
+	monitor__end(daemon->monitor, &snapshot);
 	daemon->last = *counters;
 	counters__add(&daemon->ended, counters);
 

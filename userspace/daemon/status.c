@@ -1,6 +1,7 @@
 /*
  * status.c
- *		Reports the daemon's progress to the server and in the statistics file.
+ *		Reports the daemon's progress to the server, in the statistics file, and to the
+ *		monitor.
  */
 #include "base/clock.h"
 #include "daemon/daemon_internal.h"
@@ -60,4 +61,29 @@ status__publish(struct daemon *daemon, uint64_t now_us)
 
 	daemon->session.publish_us = now_us;
 	ring__publish(&daemon->session.ring, &progress);
+}
+
+/* What the monitor needs to know of the connected recovery. */
+void
+status__snapshot(struct daemon *daemon, struct monitor_snapshot *snapshot)
+{
+	struct session *session = &daemon->session;
+	const struct control *control = engine__control(daemon->engine);
+	uint64_t	replay_lsn = ring__replay_lsn(&session->ring);
+
+	status__update_counters(daemon);
+	*snapshot = (struct monitor_snapshot)
+	{
+		.recoveries = daemon->recoveries,
+			.begin_us = session->begin_us,
+			.replay_lsn = replay_lsn,
+			.decode_lsn = session__decode_lsn(session, replay_lsn),
+			.backend = daemon->backend->name,
+			.engine = engine__state(daemon->engine),
+			.io_depth = control->settled,
+			.readahead_limit = control->readahead_limit,
+			.recovery = *engine__counters(daemon->engine),
+			.total = daemon->ended,
+	};
+	counters__add(&snapshot->total, &snapshot->recovery);
 }

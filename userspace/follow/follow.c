@@ -3,9 +3,9 @@
  *		Prefetches for the recoveries of a server that is not patched: finds the startup
  *		process, decodes WAL ahead of it, and has the engine read what redo will need.
  *
- * While no recovery runs, nothing of the cluster stays open: 50 times a second, pg_control
- * and postmaster.pid are read, and only if the server does not run normally are its
- * processes searched.
+ * While no recovery runs, 50 times a second pg_control and postmaster.pid are read, and only
+ * if the server does not run normally are its processes searched.  While no server runs,
+ * nothing of the cluster stays open.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -65,6 +65,9 @@ struct follow
 	const struct backend_ops *backend;	/* how it reads */
 	bool		no_uring;		/* io_uring worked at first, but failed later */
 	struct outputs outputs;		/* block log, timeline, statistics */
+	struct monitor *monitor;	/* shows people the state */
+	ino_t		attached;		/* inode of the data directory that it watches, 0: none */
+	uint64_t	monitor_us;		/* time of the last snapshot for it, us */
 	struct readers readers;		/* do sessions read beside redo? */
 	struct position position;	/* of redo */
 	struct stream stream;		/* of references */
@@ -131,6 +134,31 @@ write_statistics(struct follow *follow, bool connected)
 	outputs__write_statistics(&follow->outputs, &statistics, clock__now_us());
 }
 
+/* What the monitor needs to know. */
+static void
+make_snapshot(struct follow *follow, uint64_t replay_lsn, struct monitor_snapshot *snapshot)
+{
+	const struct control *control = engine__control(follow->engine);
+	struct counters *counters = engine__counters(follow->engine);
+
+	counters->cpu_us = clock__cpu_us() - follow->begin_cpu_us;
+	counters->elapsed_us = clock__now_us() - follow->begin_us;
+	*snapshot = (struct monitor_snapshot)
+	{
+		.recoveries = follow->recoveries,
+			.begin_us = follow->begin_us,
+			.replay_lsn = replay_lsn,
+			.decode_lsn = follow->stream.reader.next_lsn,
+			.backend = follow->backend->name,
+			.engine = engine__state(follow->engine),
+			.io_depth = control->settled,
+			.readahead_limit = control->readahead_limit,
+			.recovery = *counters,
+			.total = follow->ended,
+	};
+	counters__add(&snapshot->total, counters);
+}
+
 /* Is the timeline the server's?  Do sessions read beside redo, which must not wait for us? */
 static void
 check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
@@ -175,6 +203,7 @@ decode(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 static int
 prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 {
+	struct monitor_snapshot snapshot;
 	bool		ended = false;
 	int			idle_ms = IDLE_MS;
 	int			done = 0;
@@ -196,6 +225,12 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 		outputs__add_sample(&follow->outputs, follow->engine, replay_lsn, follow->begin_us, now_us);
 		if (now_us - follow->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
 			write_statistics(follow, true);
+		if (now_us - follow->monitor_us >= MONITOR_PUBLISH_US)
+		{
+			follow->monitor_us = now_us;
+			make_snapshot(follow, replay_lsn, &snapshot);
+			monitor__publish(follow->monitor, &snapshot);
+		}
 		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
 		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
 		idle_ms = !idle ? IDLE_MS : idle_ms < MAX_IDLE_MS ? idle_ms * 2 : idle_ms;
@@ -222,12 +257,16 @@ create_engine(struct follow *follow)
 static void
 report(struct follow *follow)
 {
+	struct monitor_snapshot snapshot;
+
 	write_statistics(follow, false);
+	make_snapshot(follow, follow->position.lsn, &snapshot);
 	counters__add(&follow->ended, engine__counters(follow->engine));
 	log_info("%" PRIu64 " records decoded, up to %X/%08X", follow->stream.records,
 			 (unsigned) (follow->stream.reader.next_lsn >> 32),
 			 (unsigned) follow->stream.reader.next_lsn);
 	summary__log(engine__counters(follow->engine));
+	monitor__end(follow->monitor, &snapshot);
 }
 
 /* Wait for the end of a recovery that cannot be followed. */
@@ -340,6 +379,18 @@ has_server(const struct follow *follow)
 		(int) sizeof(path) && access(path, F_OK) == 0;
 }
 
+/* Let the monitor watch the data directory while a server runs on it, and no longer. */
+static void
+attach_monitor(struct follow *follow, bool runs)
+{
+	ino_t		inode = runs ? follow->cluster.inode : 0;
+
+	if (inode == follow->attached)
+		return;
+	follow->attached = inode;
+	monitor__attach(follow->monitor, runs ? &follow->cluster : NULL);
+}
+
 /* Follow all recoveries until a signal arrives.  Returns 0 or -errno. */
 static int
 follow_recoveries(struct follow *follow)
@@ -351,14 +402,16 @@ follow_recoveries(struct follow *follow)
 	{
 		int			wait_ms = SEARCH_MS;
 
-		if (has_server(follow))
+		if (!has_server(follow))
+			attach_monitor(follow, false);
+		else if (cluster__open(&follow->cluster, follow->options->pgdata) == 0)
 		{
-			if (cluster__open(&follow->cluster, follow->options->pgdata) == 0)
-				err = find_recovery(follow);
-			else
-				wait_ms = BROKEN_MS;
+			attach_monitor(follow, processes__postmaster(&follow->cluster) > 0);
+			err = find_recovery(follow);
 			cluster__close(&follow->cluster);
 		}
+		else
+			wait_ms = BROKEN_MS;
 		if (err == 0 && !follow->stop)
 			wait_for(follow, -1, wait_ms, &ended);
 	}
@@ -387,12 +440,15 @@ follow__run(const struct follow_options *options)
 	if (err == 0)
 		err = follow.signal_fd = signals__open();
 	if (err >= 0)
+		err = monitor__create(&follow.monitor, &options->monitor, "follow", options->pgdata);
+	if (err >= 0)
 	{
 		log_info("following recoveries of \"%s\"", follow.cluster.path);
 		notify__ready(WAITING);
 		cluster__close(&follow.cluster);
 		err = follow_recoveries(&follow);
 	}
+	monitor__destroy(follow.monitor);
 	position__destroy(&follow.position);
 	outputs__close(&follow.outputs);
 	cluster__close(&follow.cluster);

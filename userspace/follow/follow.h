@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "monitor/monitor.h"
+
 /* What the user chose. */
 struct follow_options
 {
@@ -17,6 +19,7 @@ struct follow_options
 	const char *block_log;		/* block log, or NULL */
 	const char *statistics;		/* statistics file, or NULL */
 	const char *timeline;		/* timeline file, or NULL */
+	struct monitor_options monitor; /* what shows people the state */
 	uint64_t	io_depth;		/* most blocks in flight */
 	uint64_t	readahead_limit;	/* most blocks read ahead of redo */
 	uint64_t	files;			/* most descriptors of data files */

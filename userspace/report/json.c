@@ -76,3 +76,21 @@ json__lsn(struct json_object *object, const char *name, uint64_t lsn)
 	snprintf(text, sizeof(text), "%X/%08X", (unsigned) (lsn >> 32), (unsigned) lsn);
 	json__text(object, name, text);
 }
+
+/* A number with so many digits behind the point; below 0, which none can be, null. */
+struct json_object *
+json__new_number(double value, int digits)
+{
+	char		text[64];
+
+	if (!(value >= 0 && value <= 1e18))
+		return NULL;
+	snprintf(text, sizeof(text), "%.*f", digits, value);
+	return json_object_new_double_s(value, text);
+}
+
+void
+json__number(struct json_object *object, const char *name, double value, int digits)
+{
+	json_object_object_add(object, name, json__new_number(value, digits));
+}

@@ -21,6 +21,9 @@ void		json__text(struct json_object *object, const char *name, const char *value
 void		json__flag(struct json_object *object, const char *name, bool value);
 void		json__seconds(struct json_object *object, const char *name, uint64_t time,
 						  uint64_t per_second);
+struct json_object *json__new_number(double value, int digits);
+void		json__number(struct json_object *object, const char *name, double value,
+						 int digits);
 void		json__lsn(struct json_object *object, const char *name, uint64_t lsn);
 
 #endif							/* REDOAHEAD_REPORT_JSON_H */

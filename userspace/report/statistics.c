@@ -51,8 +51,9 @@ add_seconds(struct json_object *object, const char *name, uint64_t us)
 	json__seconds(object, name, us, JSON_MICROSECONDS);
 }
 
-static void
-add_counters(struct json_object *object, const struct counters *counters)
+/* Add a member for each counter. */
+void
+statistics__add_counters(struct json_object *object, const struct counters *counters)
 {
 	struct json_object *failed;
 	struct json_object *invalid;
@@ -121,8 +122,8 @@ statistics_object(const struct statistics *statistics)
 	json__count(object, "files_open", statistics->engine.open_files);
 	json__lsn(object, "replay_lsn", statistics->replay_lsn);
 	add_control(json__object(object, "control"), statistics->control, statistics->begin_us);
-	add_counters(json__object(object, "recovery"), statistics->recovery);
-	add_counters(json__object(object, "total"), statistics->total);
+	statistics__add_counters(json__object(object, "recovery"), statistics->recovery);
+	statistics__add_counters(json__object(object, "total"), statistics->total);
 	return object;
 }
 

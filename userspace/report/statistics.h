@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <json-c/json.h>
+
 #include "engine/engine.h"
 
 /* The contents of the file. */
@@ -24,6 +26,7 @@ struct statistics
 	const struct counters *total;	/* all recoveries, the present one too */
 };
 
+void		statistics__add_counters(struct json_object *object, const struct counters *counters);
 int			statistics__write(const char *path, const struct statistics *statistics);
 
 #endif							/* REDOAHEAD_REPORT_STATISTICS_H */

@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "source/sockfile.h"
 
-#define BACKLOG		8
+#define BACKLOG		64
 
 /* Open the socket's directory and note the names in it. */
 static int

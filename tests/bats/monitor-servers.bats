@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# What serve and follow show of real recoveries, against what the servers themselves say.
+
+bats_require_minimum_version 1.5.0
+load lib/servers
+load lib/follow
+
+setup_file() { follow_setup; }
+
+read_status() {				# DATA
+	as_server_user "$redoahead_root/tests/bats/lib/status_client.py" read \
+		"$1/pg_stat_tmp/redoahead-status.sock" >"$CASE/status" 2>/dev/null
+}
+
+status_is() {				# DATA VALUE NAME...
+	local data=$1 value=$2
+	shift 2
+	read_status "$data" && [ "$(json_member "$CASE/status" "$@")" = "$value" ]
+}
+
+# The number of bytes that an LSN is.
+lsn_bytes() { echo $((16#${1%/*} * 0x100000000 + 16#${1#*/})); }
+
+# Stop the startup process of a server that starts now as soon as a log has a line, so that
+# the status can be read in peace.  To run beside the start.
+stop_startup() {			# DATA LOG PATTERN
+	until grep -q "$3" "$2" 2>/dev/null; do :; done
+	kill -STOP "$(startup_pid "$1")"
+}
+
+knows_end() {				# DATA
+	read_status "$1" && [ "$(json_member "$CASE/status" recovery end_lsn)" != None ]
+}
+
+# The status in the middle of a crash recovery.
+crash_recovery_status() {	# DATA LOG
+	wait_until "the end of WAL" knows_end "$1"
+	[ "$(json_member "$CASE/status" phase)" = 'crash recovery' ]
+	[ "$(json_member "$CASE/status" recovery end_source)" = scan ]
+	END=$(json_member "$CASE/status" recovery end_lsn)
+	kill -CONT "$(startup_pid "$1")"
+	wait_until "the end of recovery" is_ready "$1"
+	wait_until "the last recovery" status_is "$1" None recovery
+	# pg_control and the server's log know the truth; the last record ends on the last page.
+	local done=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$1.log")
+	local begun=$(sed -n 's/.*redo starts at \([0-9A-F/]*\)$/\1/p' "$1.log")
+	(( $(lsn_bytes "$END") > $(lsn_bytes "$done") ))
+	(( $(lsn_bytes "$END") <= $(lsn_bytes "$done") + 3 * 8192 ))
+	local replayed=$(json_member "$CASE/status" last_recovery replayed_bytes)
+	(( replayed <= $(lsn_bytes "$END") - $(lsn_bytes "$begun") ))
+	grep -q 'info: redo of .*; its time: ' "$2"
+}
+
+# Lost otherwise: when recovery will be done.
+@test "crash recovery with follow: the phase, and the end of WAL" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	evict "$DATA"
+	start_follow "$DATA" --metrics "$CASE/redoahead.prom"
+	stop_startup "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL' 3>&- &
+	start_server --no-wait "$STOCK" "$DATA"
+	wait $!
+	crash_recovery_status "$DATA" "$DATA.follow.log"
+	status_is "$DATA" waiting phase
+	stop_server "$DATA"
+	stop_follow "$DATA"
+	[ ! -e "$CASE/redoahead.prom" ]
+}
+
+# Lost otherwise: the same for the patched server.
+@test "crash recovery with serve: the phase, and the end of WAL" {
+	copy_crashed
+	evict "$DATA"
+	start_daemon "$DATA"
+	stop_startup "$DATA" "$DATA.daemon.log" 'recovery connected' 3>&- &
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait $!
+	crash_recovery_status "$DATA" "$DATA.daemon.log"
+	status_is "$DATA" waiting phase
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
+
+streams_to() {				# STANDBY PRIMARY
+	read_status "$1" && [ "$(json_member "$CASE/status" phase)" = streaming ] &&
+		(( $(lsn_bytes "$(json_member "$CASE/status" recovery received_lsn)") >= \
+			$(lsn_bytes "$(sql "$2" -c 'select pg_current_wal_lsn()')") ))
+}
+
+# Lost otherwise: how far a standby lags.
+@test "a standby: streaming, what was received, and what is to be replayed" {
+	local primary=$CASE/primary
+	copy_cluster "$WORK/recovered" "$primary"
+	settings "$primary" wal_level=replica
+	start_server "$STOCK" "$primary"
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$DATA" -X stream --checkpoint=fast
+	rm -f "$DATA/.s.PGSQL."*
+	settings "$DATA" primary_conninfo="host=$primary user=$redoahead_user" hot_standby=on wal_retrieve_retry_interval=100ms
+	as_server_user touch "$DATA/standby.signal"
+	start_follow "$DATA"
+	start_server "$STOCK" "$DATA"
+	pgbench "$primary" -n -N -c 2 -t 200
+	wait_until "the stream in the status" streams_to "$DATA" "$primary"
+	[ "$(json_member "$CASE/status" recovery end_source)" = received ]
+	sql "$DATA" -c 'select pg_wal_replay_pause()'
+	pgbench "$primary" -n -N -c 2 -t 200
+	wait_until "what was received" streams_to "$DATA" "$primary"
+	(( $(json_member "$CASE/status" recovery remaining_bytes) > 0 ))
+	sql "$DATA" -c 'select pg_wal_replay_resume()'
+	wait_until "replay" status_is "$DATA" 0 recovery remaining_bytes
+	stop_follow "$DATA"
+	stop_server "$DATA"
+	stop_server "$primary"
+}

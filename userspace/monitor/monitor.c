@@ -1,0 +1,395 @@
+/*
+ * monitor.c
+ *		Watches a command that prefetches, for people.
+ *
+ * The command publishes what it does, 20 times a second; all else is done in a thread of its
+ * own, so that neither clients of the status socket nor a full file system delay
+ * prefetching.  The thread copies what was published, samples what the server does, answers
+ * clients, and writes the metrics file, and a line and a page at the end of each recovery.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "monitor/conclusion.h"
+#include "monitor/document.h"
+#include "monitor/monitor.h"
+#include "monitor/status_socket.h"
+#include "report/prometheus.h"
+
+/* Time between two samples, ms: during a recovery, and without one. */
+#define SAMPLE_MS		50
+#define IDLE_MS			1000
+
+/* A document is sent again for so long, us. */
+#define DOCUMENT_US		100000
+
+/* Time between two writes of the metrics file, us. */
+#define METRICS_US		5000000
+
+/* Time between two checks whether the status socket is still there, us. */
+#define CHECK_US		1000000
+
+/* What the command and the thread share; "mutex" protects it. */
+struct shared
+{
+	pthread_mutex_t mutex;
+	int			event_fd;		/* wakes the thread up */
+	bool		stop;			/* it must end */
+	bool		found;			/* there is a recovery */
+	bool		has_ended;		/* "ended" was not reported yet */
+	bool		attach;			/* "cluster" is another one */
+	struct monitor_snapshot snapshot;	/* the newest */
+	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
+	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
+};
+
+struct monitor
+{
+	const struct monitor_options *options;
+	const char *command;
+	const char *pgdata;
+	uint64_t	begin_us;		/* time at which the process began, us */
+	uint64_t	publish_us;		/* time of the last snapshot, us; the command's */
+	pthread_t	thread;
+	struct shared shared;
+
+	/* The thread's alone. */
+	struct monitor_snapshot snapshot;
+	struct cluster cluster;		/* as in "shared" */
+	struct status_socket socket;
+	uint64_t	check_us;		/* time of the last check of the socket, us */
+	struct recovery recoveries[2];	/* the present one and the last */
+	struct recovery *present;	/* NULL: there is none */
+	struct recovery *last;		/* likewise */
+	struct json_object *document;	/* the last one made, or NULL */
+	uint64_t	document_us;	/* time of that, us */
+	uint64_t	metrics_us;		/* time of the last write of the metrics file, us */
+	bool		metrics_failed; /* it failed, and that was logged */
+};
+
+static void
+wake(struct monitor *monitor)
+{
+	uint64_t	one = 1;
+
+	/* If it is full, the thread will wake up anyway. */
+	if (write(monitor->shared.event_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* The cluster, or NULL if none is attached. */
+static const struct cluster *
+attached(const struct monitor *monitor)
+{
+	return monitor->cluster.dirfd < 0 ? NULL : &monitor->cluster;
+}
+
+/* Make the document, if the last one is too old. */
+static struct json_object *
+current_document(struct monitor *monitor)
+{
+	uint64_t	now_us = clock__now_us();
+	struct document contents = {
+		.command = monitor->command,
+		.pgdata = monitor->pgdata,
+		.major = monitor->cluster.major,
+		.uptime_us = now_us - monitor->begin_us,
+		.present = monitor->present,
+		.last = monitor->last,
+		.snapshot = &monitor->snapshot,
+	};
+	struct activity_server server;
+
+	if (monitor->document != NULL && now_us - monitor->document_us < DOCUMENT_US)
+		return monitor->document;
+	if (monitor->present != NULL)
+	{
+		recovery__update(monitor->present, &monitor->snapshot, attached(monitor), now_us);
+		contents.phase = monitor->present->phase;
+	}
+	else if (attached(monitor) != NULL && activity__read_server(&monitor->cluster, &server))
+		contents.phase = recovery__phase(&monitor->cluster, &server, false);
+	json_object_put(monitor->document);
+	monitor->document = document__create(&contents);
+	monitor->document_us = now_us;
+	return monitor->document;
+}
+
+/* For clients of the socket. */
+static const char *
+document_text(void *monitor)
+{
+	return json_object_to_json_string_ext(current_document(monitor), JSON_C_TO_STRING_PLAIN);
+}
+
+/* Report the present recovery, which has ended. */
+static void
+conclude(struct monitor *monitor, const struct monitor_snapshot *ended)
+{
+	recovery__update(monitor->present, ended, attached(monitor), clock__now_us());
+	conclusion__log(monitor->present);
+	monitor->last = monitor->present;
+	monitor->present = NULL;
+	monitor->document_us = 0;
+}
+
+/* A recovery was found. */
+static void
+begin(struct monitor *monitor, const struct monitor_snapshot *snapshot)
+{
+	monitor->present = monitor->last == &monitor->recoveries[0] ? &monitor->recoveries[1] :
+		&monitor->recoveries[0];
+	recovery__begin(monitor->present, snapshot);
+	monitor->document_us = 0;
+}
+
+/* Watch another cluster, or none. */
+static void
+attach(struct monitor *monitor, const struct cluster *cluster)
+{
+	const char *path = monitor->options->status_socket;
+
+	status_socket__close(&monitor->socket);
+	cluster__close(&monitor->cluster);
+	monitor->cluster = *cluster;
+	monitor->check_us = clock__now_us();
+	if (cluster->dirfd < 0 || path[0] == '\0')
+		return;
+	if (status_socket__open(&monitor->socket, cluster, path, monitor->options->status_group) < 0)
+		log_warning("the status cannot be read from a socket; prefetching goes on");
+}
+
+/* Take what the command has published.  Returns false if the thread must end. */
+static bool
+take_shared(struct monitor *monitor)
+{
+	struct shared *shared = &monitor->shared;
+	struct monitor_snapshot ended;
+	struct cluster cluster;
+	bool		has_ended;
+	bool		is_attached;
+	bool		found;
+	bool		stop;
+
+	pthread_mutex_lock(&shared->mutex);
+	monitor->snapshot = shared->snapshot;
+	ended = shared->ended;
+	has_ended = shared->has_ended;
+	found = shared->found;
+	is_attached = shared->attach;
+	cluster = shared->cluster;
+	stop = shared->stop;
+	if (is_attached)
+		shared->cluster.dirfd = -1;
+	shared->has_ended = shared->attach = false;
+	pthread_mutex_unlock(&shared->mutex);
+
+	if (has_ended)
+	{
+		/* It may have been too short for being seen. */
+		if (monitor->present == NULL)
+			begin(monitor, &ended);
+		conclude(monitor, &ended);
+	}
+	if (is_attached)
+		attach(monitor, &cluster);
+	if (found && monitor->present == NULL)
+		begin(monitor, &monitor->snapshot);
+	return !stop;
+}
+
+/* Write the metrics file if there is one and it is time. */
+static void
+write_metrics(struct monitor *monitor, uint64_t now_us)
+{
+	const char *path = monitor->options->metrics;
+	int			err;
+
+	if (path == NULL || (monitor->metrics_us != 0 && now_us - monitor->metrics_us < METRICS_US))
+		return;
+	monitor->metrics_us = now_us;
+	err = prometheus__write_file(path, current_document(monitor));
+	if (err < 0 && !monitor->metrics_failed)
+		log_warning("metrics file \"%s\" cannot be written: %s; give another one with --metrics",
+					path, strerror(-err));
+	monitor->metrics_failed = err < 0;
+}
+
+/* If somebody has removed the socket, make it again. */
+static void
+check_socket(struct monitor *monitor, uint64_t now_us)
+{
+	struct cluster cluster = monitor->cluster;
+
+	if (monitor->socket.fd < 0 || now_us - monitor->check_us < CHECK_US)
+		return;
+	monitor->check_us = now_us;
+	if (sockfile__is_ours(&monitor->socket.file))
+		return;
+	monitor->cluster.dirfd = -1;
+	attach(monitor, &cluster);
+}
+
+static void *
+run(void *argument)
+{
+	struct monitor *monitor = argument;
+	struct pollfd files[2] = {{.fd = monitor->shared.event_fd,.events = POLLIN},
+	{.events = POLLIN}};
+
+	while (take_shared(monitor))
+	{
+		uint64_t	now_us = clock__now_us();
+		uint64_t	count;
+
+		if (monitor->present != NULL)
+			recovery__update(monitor->present, &monitor->snapshot, attached(monitor), now_us);
+		write_metrics(monitor, now_us);
+		check_socket(monitor, now_us);
+		files[1].fd = status_socket__watch(&monitor->socket, now_us);
+		(void) poll(files, 2, monitor->present != NULL ||
+					files[1].fd != monitor->socket.fd ? SAMPLE_MS : IDLE_MS);
+		if (files[0].revents != 0 && read(files[0].fd, &count, sizeof(count)) < 0)
+			continue;
+		if (files[1].fd >= 0 && files[1].revents != 0)
+			status_socket__serve(&monitor->socket, document_text, monitor);
+	}
+	return NULL;
+}
+
+/* Run a thread that receives no signals.  Returns 0 or -errno. */
+static int
+start_thread(struct monitor *monitor)
+{
+	sigset_t	all;
+	sigset_t	before;
+	int			err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&monitor->thread, NULL, run, monitor);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+/*
+ * Begin to watch a command of this name.  What the other arguments point to must stay.  To be called with the
+ * rights of the owner.  Returns 0, or -errno after a message.
+ */
+int
+monitor__create(struct monitor **result, const struct monitor_options *options,
+				const char *command, const char *pgdata)
+{
+	struct monitor *monitor;
+	gid_t		gid;
+	int			err = status_socket__group(options->status_group, &gid);
+
+	if (err < 0)
+		return err;
+	monitor = calloc(1, sizeof(*monitor));
+	if (monitor == NULL)
+		return -ENOMEM;
+	monitor->options = options;
+	monitor->command = command;
+	monitor->pgdata = pgdata;
+	monitor->begin_us = clock__now_us();
+	monitor->cluster.dirfd = monitor->shared.cluster.dirfd = monitor->socket.fd = -1;
+	pthread_mutex_init(&monitor->shared.mutex, NULL);
+	monitor->shared.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = monitor->shared.event_fd < 0 ? -errno : start_thread(monitor);
+	if (err < 0)
+	{
+		log_error("cannot create a thread for the status: %s; raise the limits of this process",
+				  strerror(-err));
+		if (monitor->shared.event_fd >= 0)
+			close(monitor->shared.event_fd);
+		free(monitor);
+		return err;
+	}
+	*result = monitor;
+	return 0;
+}
+
+/*
+ * Watch a cluster, or none: then nothing of it stays open.  The caller may close its own
+ * descriptor.
+ */
+void
+monitor__attach(struct monitor *monitor, const struct cluster *cluster)
+{
+	struct shared *shared = &monitor->shared;
+	struct cluster copy = {.dirfd = -1};
+
+	if (cluster != NULL)
+	{
+		copy = *cluster;
+		copy.dirfd = fcntl(cluster->dirfd, F_DUPFD_CLOEXEC, 0);
+	}
+	pthread_mutex_lock(&shared->mutex);
+	cluster__close(&shared->cluster);
+	shared->cluster = copy;
+	shared->attach = true;
+	pthread_mutex_unlock(&shared->mutex);
+	wake(monitor);
+}
+
+/* Publish what the command does in a recovery. */
+void
+monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot)
+{
+	struct shared *shared = &monitor->shared;
+	bool		first;
+
+	pthread_mutex_lock(&shared->mutex);
+	first = !shared->found;
+	shared->found = true;
+	shared->snapshot = *snapshot;
+	pthread_mutex_unlock(&shared->mutex);
+	if (first)
+		wake(monitor);
+}
+
+/* The recovery has ended. */
+void
+monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot)
+{
+	struct shared *shared = &monitor->shared;
+
+	pthread_mutex_lock(&shared->mutex);
+	shared->found = false;
+	shared->has_ended = true;
+	shared->snapshot = shared->ended = *snapshot;
+	pthread_mutex_unlock(&shared->mutex);
+	wake(monitor);
+}
+
+/* End the thread, and remove the socket and the metrics file. */
+void
+monitor__destroy(struct monitor *monitor)
+{
+	if (monitor == NULL)
+		return;
+	pthread_mutex_lock(&monitor->shared.mutex);
+	monitor->shared.stop = true;
+	pthread_mutex_unlock(&monitor->shared.mutex);
+	wake(monitor);
+	pthread_join(monitor->thread, NULL);
+	status_socket__close(&monitor->socket);
+	cluster__close(&monitor->cluster);
+	cluster__close(&monitor->shared.cluster);
+	if (monitor->options->metrics != NULL)
+		(void) prometheus__remove_file(monitor->options->metrics);
+	json_object_put(monitor->document);
+	close(monitor->shared.event_fd);
+	pthread_mutex_destroy(&monitor->shared.mutex);
+	free(monitor);
+}

@@ -1,0 +1,54 @@
+/*
+ * monitor.h
+ *		Watches a command that prefetches, for people: the status socket, the metrics
+ *		file, and what is reported at the end of a recovery.
+ */
+#ifndef REDOAHEAD_MONITOR_MONITOR_H
+#define REDOAHEAD_MONITOR_MONITOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/cluster.h"
+#include "engine/engine.h"
+
+/* Socket for status, relative to the data directory. */
+#define MONITOR_DEFAULT_SOCKET	"pg_stat_tmp/redoahead-status.sock"
+
+/* Time between two calls of monitor__publish() at least, us. */
+#define MONITOR_PUBLISH_US		50000
+
+/* What the user chose. */
+struct monitor_options
+{
+	const char *status_socket;	/* relative to the data directory; empty: none */
+	const char *status_group;	/* group that may read it, too, or NULL */
+	const char *metrics;		/* file for Prometheus, or NULL */
+	const char *report;			/* directory for reports, or NULL */
+};
+
+/* What a command does, as the thread that does it knows. */
+struct monitor_snapshot
+{
+	uint64_t	recoveries;		/* recoveries found so far, this one too */
+	uint64_t	begin_us;		/* when this one was found, us */
+	uint64_t	replay_lsn;		/* position of redo, 0: unknown */
+	uint64_t	decode_lsn;		/* up to which WAL has been decoded */
+	const char *backend;		/* how blocks are read */
+	struct engine_state engine; /* what it has to do */
+	unsigned	io_depth;		/* most blocks in flight */
+	unsigned	readahead_limit;	/* most blocks read ahead of redo */
+	struct counters recovery;	/* of this recovery */
+	struct counters total;		/* of all, this one too */
+};
+
+struct monitor;
+
+int			monitor__create(struct monitor **monitor, const struct monitor_options *options,
+							const char *command, const char *pgdata);
+void		monitor__attach(struct monitor *monitor, const struct cluster *cluster);
+void		monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot);
+void		monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot);
+void		monitor__destroy(struct monitor *monitor);
+
+#endif							/* REDOAHEAD_MONITOR_MONITOR_H */

@@ -1,0 +1,208 @@
+/*
+ * recovery.c
+ *		What is known of one recovery: what the command knows, put together with what
+ *		the server's processes, pg_control and pg_wal show.
+ *
+ * Redo of crash recovery ends where the WAL in pg_wal does.  While a primary sends WAL,
+ * and for now, it ends at what has been received.  What an archive has is not known, so
+ * then there is no end, unless pg_wal has more than the segment that redo is in.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cluster/controlfile.h"
+#include "cluster/recoverystart.h"
+#include "monitor/recovery.h"
+#include "wal/walend.h"
+
+/* Time between two looks at the titles of the server's processes, us. */
+#define SERVER_US	500000
+
+/* Time between two scans for the end of the WAL of an archive recovery, us. */
+#define SCAN_US		10000000
+
+void
+recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapshot)
+{
+	uint64_t	now_us = clock__now_us();
+
+	*recovery = (struct recovery) {.snapshot = *snapshot};
+	recovery->begin_time = (double) clock__read_us(CLOCK_REALTIME) / 1e6 -
+		(double) (now_us - snapshot->begin_us) / 1e6;
+	progress__begin(&recovery->progress, snapshot->begin_us);
+}
+
+/* What a server is at; "found" is whether the command has found a recovery. */
+enum phase
+recovery__phase(const struct cluster *cluster, const struct activity_server *server, bool found)
+{
+	struct controlfile control;
+
+	if (server->startup > 0 && server->checkpoint)
+		return PHASE_CHECKPOINT;
+	if (!found)
+		return PHASE_WAITING;
+	if (controlfile__read(&control, cluster) < 0 ||
+		control.state != CONTROLFILE_IN_ARCHIVE_RECOVERY)
+		return PHASE_CRASH_RECOVERY;
+	return server->streaming ? PHASE_STREAMING : PHASE_ARCHIVE_RECOVERY;
+}
+
+/* Its name, as in the status document. */
+const char *
+recovery__phase_name(enum phase phase)
+{
+	static const char *const names[] = {
+		[PHASE_WAITING] = "waiting",
+		[PHASE_CRASH_RECOVERY] = "crash recovery",
+		[PHASE_ARCHIVE_RECOVERY] = "archive recovery",
+		[PHASE_STREAMING] = "streaming",
+		[PHASE_CHECKPOINT] = "end-of-recovery checkpoint",
+	};
+
+	return names[phase];
+}
+
+/* Find where the WAL in pg_wal ends that follows a position.  Returns 0 if there is none. */
+static uint64_t
+scan_wal(const struct cluster *cluster, uint32_t timeline, uint64_t lsn)
+{
+	struct wal_segments segments;
+	struct controlfile control;
+	struct recoverystart start;
+	char		directory[PATH_MAX];
+	uint64_t	end;
+
+	if (recoverystart__read(&start, &control, cluster) < 0 ||
+		snprintf(directory, sizeof(directory), "/proc/self/fd/%d/pg_wal", cluster->dirfd) >=
+		(int) sizeof(directory))
+		return 0;
+	if (timeline == 0)
+		timeline = start.timeline;
+	if (wal_segments__open(&segments, directory, control.wal_segment_bytes, timeline, NULL) < 0)
+		return 0;
+	end = walend__find(&segments, (struct wal_page_expected)
+					   {
+						   .system_identifier = control.system_identifier,
+							   .segment_bytes = control.wal_segment_bytes,
+							   .page_bytes = control.wal_page_bytes
+					   }, lsn);
+	wal_segments__close(&segments);
+	/* An archive's WAL comes segment by segment: its end is not that of the WAL. */
+	if (control.state == CONTROLFILE_IN_ARCHIVE_RECOVERY &&
+		end < lsn + 2 * (uint64_t) control.wal_segment_bytes)
+		return 0;
+	return end;
+}
+
+/* Scan for the end of WAL if it is time. */
+static void
+update_end(struct recovery *recovery, const struct cluster *cluster, uint64_t now_us)
+{
+	uint64_t	lsn = recovery->progress.replay_lsn;
+
+	if (lsn == 0 || recovery->phase == PHASE_STREAMING || recovery->phase == PHASE_CHECKPOINT)
+		return;
+	/* Crash recovery adds no WAL. */
+	if (recovery->scan_us != 0 && (now_us - recovery->scan_us < SCAN_US ||
+								   (recovery->phase == PHASE_CRASH_RECOVERY && recovery->scanned_lsn != 0)))
+		return;
+	recovery->scan_us = now_us;
+	recovery->scanned_lsn = scan_wal(cluster, recovery->server.timeline, lsn);
+}
+
+/*
+ * The end of WAL as far as it is known, or 0.  *source is where that is known from, NULL
+ * if it is not.
+ */
+uint64_t
+recovery__end_lsn(const struct recovery *recovery, const char **source)
+{
+	uint64_t	received = recovery->server.received_lsn;
+
+	*source = NULL;
+	if (recovery->phase == PHASE_CHECKPOINT)
+	{
+		*source = "scan";
+		return recovery->progress.replay_lsn;
+	}
+	if (recovery->phase == PHASE_STREAMING && received >= recovery->progress.replay_lsn)
+	{
+		*source = "received";
+		return received;
+	}
+	if (recovery->scanned_lsn < recovery->progress.replay_lsn)
+		return 0;
+	*source = "scan";
+	return recovery->scanned_lsn;
+}
+
+/*
+ * Share of the referenced blocks that were submitted, or resident, before redo came to
+ * them; below 0 if there were none.
+ */
+double
+recovery__coverage(const struct counters *counters)
+{
+	uint64_t	in_time = counters->blocks_requested + counters->blocks_resident;
+	uint64_t	all = in_time + counters->blocks_stale + counters->refs_dropped;
+
+	return all == 0 ? -1 : (double) in_time / (double) all;
+}
+
+/* Take a sample of what the startup process does. */
+static void
+update_limits(struct recovery *recovery, uint64_t now_us)
+{
+	const struct engine_state *engine = &recovery->snapshot.engine;
+	struct activity_work work;
+
+	if (recovery->server.startup <= 0 ||
+		activity__read_work(recovery->server.startup, &work) < 0)
+		return;
+	limits__add(&recovery->limits, &work, &(struct limits_context)
+				{
+					.saturated = engine->queued > 0 && engine->in_flight >= recovery->snapshot.io_depth,
+						.waiting = recovery->server.waiting,
+						.checkpoint = recovery->phase == PHASE_CHECKPOINT
+				}, now_us);
+}
+
+/*
+ * Bring all up to date with a new snapshot.  To be called several times a second.  The
+ * cluster may be NULL if it is not there any more.
+ */
+void
+recovery__update(struct recovery *recovery, const struct monitor_snapshot *snapshot,
+				 const struct cluster *cluster, uint64_t now_us)
+{
+	struct progress *progress = &recovery->progress;
+	const char *source;
+
+	recovery->snapshot = *snapshot;
+	recovery->now_us = now_us;
+	if (cluster != NULL && now_us - recovery->server_us >= SERVER_US)
+	{
+		recovery->server_us = now_us;
+		(void) activity__read_server(cluster, &recovery->server);
+		recovery->phase = recovery__phase(cluster, &recovery->server, true);
+	}
+	progress__update(progress, snapshot->replay_lsn, now_us);
+	if (cluster != NULL)
+		update_end(recovery, cluster, now_us);
+	update_limits(recovery, now_us);
+	recovery->estimate = progress__estimate(progress, recovery__end_lsn(recovery, &source),
+											recovery->phase == PHASE_STREAMING, now_us);
+	if (progress__is_due(progress, now_us))
+		progress__add(progress, &(struct progress_sample)
+					  {
+						  .elapsed_us = now_us - progress->begin_us,
+							  .replayed = progress__replayed(progress),
+							  .rate = progress__rate(progress),
+							  .in_flight = snapshot->engine.in_flight,
+							  .coverage = recovery__coverage(&snapshot->recovery),
+							  .time_left = recovery->estimate.known ? recovery->estimate.seconds : -1
+					  });
+}

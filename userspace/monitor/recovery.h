@@ -1,0 +1,47 @@
+/*
+ * recovery.h
+ *		What is known of one recovery.
+ */
+#ifndef REDOAHEAD_MONITOR_RECOVERY_H
+#define REDOAHEAD_MONITOR_RECOVERY_H
+
+#include "cluster/activity.h"
+#include "monitor/limits.h"
+#include "monitor/monitor.h"
+#include "monitor/progress.h"
+
+/* Phases of a server. */
+enum phase
+{
+	PHASE_WAITING,				/* no recovery */
+	PHASE_CRASH_RECOVERY,		/* of the WAL in pg_wal */
+	PHASE_ARCHIVE_RECOVERY,		/* of what an archive, or pg_wal, has */
+	PHASE_STREAMING,			/* of what a primary sends */
+	PHASE_CHECKPOINT			/* redo is complete, the end-of-recovery checkpoint is not */
+};
+
+struct recovery
+{
+	struct monitor_snapshot snapshot;	/* newest */
+	double		begin_time;		/* when it was found, Unix time, s */
+	uint64_t	now_us;			/* time of the last update, us */
+	enum phase	phase;			/* at that time */
+	struct activity_server server;	/* the server's processes, lately */
+	uint64_t	server_us;		/* time of that, us */
+	uint64_t	scanned_lsn;	/* end of the WAL in pg_wal, 0: unknown */
+	uint64_t	scan_us;		/* time when that was looked for, us; 0: never */
+	struct progress progress;
+	struct limits limits;
+	struct progress_estimate estimate;	/* of the time left */
+};
+
+void		recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapshot);
+void		recovery__update(struct recovery *recovery, const struct monitor_snapshot *snapshot,
+							 const struct cluster *cluster, uint64_t now_us);
+uint64_t	recovery__end_lsn(const struct recovery *recovery, const char **source);
+double		recovery__coverage(const struct counters *counters);
+enum phase	recovery__phase(const struct cluster *cluster, const struct activity_server *server,
+							bool found);
+const char *recovery__phase_name(enum phase phase);
+
+#endif							/* REDOAHEAD_MONITOR_RECOVERY_H */
