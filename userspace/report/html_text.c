@@ -5,7 +5,6 @@
  * A member that is missing, null, of another type or not a finite number is unknown: NAN
  * or NULL here, a dash on the page.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -91,6 +90,15 @@ sequence_length(const unsigned char *text)
 	return length;
 }
 
+/* Is the sequence a control character, or one that reverses the text that follows? */
+static bool
+is_control(const unsigned char *text)
+{
+	return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0) ||
+		(text[0] == 0xe2 && text[1] == 0x80 && text[2] >= 0xaa && text[2] <= 0xae) ||
+		(text[0] == 0xe2 && text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
+}
+
 /*
  * Write a text so that none of it is markup, in an element or in a quoted attribute.
  * What is not UTF-8, and control characters, become U+FFFD.  NULL is unknown.
@@ -103,10 +111,8 @@ html_text__write(FILE *file, const char *text)
 
 	for (; *at != '\0'; at += length == 0 ? 1 : length)
 	{
-		bool		control = *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
-
 		length = sequence_length(at);
-		if (length == 0 || control)
+		if (length == 0 || is_control(at))
 			fputs("\xef\xbf\xbd", file);
 		else if (strchr("<>&\"'", *at) != NULL)
 			fprintf(file, "&#%u;", *at);
@@ -147,13 +153,14 @@ format_count(char text[HTML_NUMBER_BYTES], double value)
 static void
 format_scaled(char text[HTML_NUMBER_BYTES], double value, const char *unit)
 {
+	const char *gap = unit[0] == '\0' ? "" : " ";
 	double		size = fabs(value);
 	int			digits = size >= 99.95 || size == 0 ? 0 : size >= 9.995 ? 1 : 2;
 
 	if (size >= 1e6)
-		snprintf(text, HTML_NUMBER_BYTES, "%.3g %s", value, unit);
+		snprintf(text, HTML_NUMBER_BYTES, "%.3g%s%s", value, gap, unit);
 	else
-		snprintf(text, HTML_NUMBER_BYTES, "%.*f %s", digits, value, unit);
+		snprintf(text, HTML_NUMBER_BYTES, "%.*f%s%s", digits, value, gap, unit);
 }
 
 /* Bytes in the units that PostgreSQL has for memory. */
@@ -184,6 +191,8 @@ format_seconds(char text[HTML_NUMBER_BYTES], double value)
 		format_scaled(text, value, "s");
 	else if (value < 3600)
 		snprintf(text, HTML_NUMBER_BYTES, "%ld min %02ld s", seconds / 60, seconds % 60);
+	else if (value >= 48 * 3600 && value < 1e9)
+		snprintf(text, HTML_NUMBER_BYTES, "%ld d %02ld h", seconds / 86400, seconds / 3600 % 24);
 	else if (value < 1e9)
 		snprintf(text, HTML_NUMBER_BYTES, "%ld h %02ld min", seconds / 3600,
 				 seconds / 60 % 60);
@@ -205,6 +214,9 @@ html_text__format(char text[HTML_NUMBER_BYTES], double value, enum html_unit uni
 		case HTML_COUNT:
 			format_count(text, value);
 			break;
+		case HTML_RATIO:
+			format_scaled(text, value, "");
+			break;
 		case HTML_BYTES:
 			format_bytes(text, value, "");
 			break;
@@ -222,6 +234,17 @@ html_text__format(char text[HTML_NUMBER_BYTES], double value, enum html_unit uni
 					 value == 0 || value == 1 ? 0 : 1, value * 100);
 			break;
 	}
+}
+
+/* Write a number with its unit, on one line; NAN is unknown. */
+void
+html_text__value(FILE *file, double value, enum html_unit unit)
+{
+	char		text[HTML_NUMBER_BYTES];
+
+	html_text__format(text, value, unit);
+	for (const char *at = text; *at != '\0'; at++)
+		fputs(*at == ' ' ? "\xc2\xa0" : (const char[]) {*at, '\0'}, file);
 }
 
 /* Unix time as local time, in a format of strftime(3); NAN is unknown. */
