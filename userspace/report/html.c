@@ -175,7 +175,7 @@ write_facts(const struct html_page *page)
 	fputs("</dd></div>\n</dl>\n</section>\n", file);
 }
 
-/* Write the page.  Returns 0; -EINVAL if the document has no recovery; -EIO. */
+/* Write the page.  Returns 0; -EINVAL if the document has no recovery; what write(2) failed with. */
 int
 html__write(FILE *file, struct json_object *document, const struct relations *relations)
 {
@@ -185,6 +185,7 @@ html__write(FILE *file, struct json_object *document, const struct relations *re
 
 	if (page.recovery == NULL)
 		return -EINVAL;
+	errno = 0;
 	write_head(&page);
 	fputs("<body>\n<main>\n", file);
 	write_heading(&page);
@@ -195,5 +196,7 @@ html__write(FILE *file, struct json_object *document, const struct relations *re
 	write_facts(&page);
 	html_tables__counters(&page);
 	fputs("</main>\n</body>\n</html>\n", file);
-	return fflush(file) != 0 || ferror(file) ? -EIO : 0;
+	if (fflush(file) == 0 && !ferror(file))
+		return 0;
+	return errno != 0 ? -errno : -EIO;
 }

@@ -1,14 +1,15 @@
-"""Judge a page in headless Chromium: each width in light and in dark.
+"""Judge pages in headless Chromium: each width in light and in dark.
 
 Prints a line for each fault: messages of the console, script errors, requests other than
 the page itself, text that overflows the page or its axis, text that overlaps, text and
 lines without contrast.  Chromium is driven by its DevTools protocol, over a pipe.
 
-usage: browser.py [--screenshots DIRECTORY] [--scheme light|dark] PAGE WIDTH...
+usage: browser.py [--screenshots DIRECTORY] [--scheme light|dark] --width WIDTH... PAGE...
 """
 import argparse
 import base64
 import fcntl
+import itertools
 import json
 import os
 import pathlib
@@ -219,20 +220,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--screenshots", type=pathlib.Path)
     parser.add_argument("--scheme", choices=("light", "dark"), action="append")
-    parser.add_argument("page", type=pathlib.Path)
-    parser.add_argument("width", type=int, nargs="+")
+    parser.add_argument("--width", type=int, action="append", required=True)
+    parser.add_argument("pages", type=pathlib.Path, nargs="+")
     options = parser.parse_args()
     browser = Browser()
     found = False
     try:
         browser.open()
-        for width in options.width:
-            for scheme in options.scheme or ("light", "dark"):
-                name = f"{options.page.stem}-{width}-{scheme}"
-                screenshot = options.screenshots and options.screenshots / (name + ".png")
-                for fault in faults_of(browser, options.page.resolve().as_uri(), width, scheme, screenshot):
-                    print(f"{name}: {fault}")
-                    found = True
+        for page, width, scheme in itertools.product(options.pages, options.width,
+                                                     options.scheme or ("light", "dark")):
+            name = f"{page.stem}-{width}-{scheme}"
+            screenshot = options.screenshots and options.screenshots / (name + ".png")
+            for fault in faults_of(browser, page.resolve().as_uri(), width, scheme, screenshot):
+                print(f"{name}: {fault}")
+                found = True
     finally:
         browser.close()
     sys.exit(1 if found else 0)

@@ -1,7 +1,9 @@
 """Status documents for the report: a recovery as it may be, and what is hostile.
 
-usage: report.py NAME
+usage: report.py NAME           a document
+       report.py --text PAGE    a page's text: a line for each block or row, parts separated by " | "
 """
+import html.parser
 import json
 import math
 import random
@@ -115,7 +117,40 @@ def streaming():
 NAMES = {"crash": crash, "hostile": hostile, "empty": empty, "short": short, "no-samples": no_samples,
          "streaming": streaming}
 
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
+class Text(html.parser.HTMLParser):
+    """Collects the text of a page."""
+
+    LINES = {"h1", "h2", "h3", "p", "tr", "div", "section", "svg", "rect", "summary"}
+
+    def __init__(self):
+        super().__init__()
+        self.lines = [[]]
+
+    def handle_starttag(self, tag, attrs):
+        if tag in self.LINES:
+            self.lines.append([])
+
+    def handle_endtag(self, tag):
+        self.handle_starttag(tag, [])
+
+    def handle_data(self, data):
+        if data.strip():
+            self.lines[-1].append(" ".join(data.split()))
+
+
+def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--text":
+        text = Text()
+        with open(sys.argv[2], encoding="utf-8") as page:
+            text.feed(page.read())
+        for line in text.lines:
+            if line:
+                print(" | ".join(line))
+    elif len(sys.argv) == 2 and sys.argv[1] in NAMES:
+        json.dump(NAMES[sys.argv[1]](), sys.stdout)
+    else:
         sys.exit(__doc__)
-    json.dump(NAMES[sys.argv[1]](), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
