@@ -24,14 +24,6 @@
  */
 #define RELEASE_DELAY	64
 
-/*
- * Part of available memory that may hold blocks read ahead.  Redo modifies most of the
- * pages that it reads, new pages pass a list that holds half of the page cache, and
- * other processes use memory, too.  With an eighth, in 160 MB, 1 to 8 % of what was read
- * ahead was evicted unused, and redo took 1.2 times as long (bench memory --size small).
- */
-#define MEMORY_PART		16
-
 /* Time between two readings of available memory, us. */
 #define MEMORY_US		1000000
 
@@ -139,7 +131,7 @@ steer(struct engine *engine)
 	}
 	if (reader->now_us - engine->memory_us >= MEMORY_US)
 	{
-		uint64_t	part = environment->available_bytes() / MEMORY_PART;
+		uint64_t	part = environment->available_bytes() / ENGINE_MEMORY_PART;
 
 		engine->memory_us = reader->now_us;
 		engine->memory_full = environment->free_bytes() <= part;

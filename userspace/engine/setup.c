@@ -12,9 +12,6 @@
 #include "common/available.h"
 #include "engine/setup.h"
 
-/* Descriptors that are not of data files. */
-#define OTHER_DESCRIPTORS	32
-
 /*
  * Raise the limit of descriptors as far as necessary and possible; returns how many
  * data files may be open.
@@ -27,17 +24,17 @@ fit_files(unsigned wanted)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return wanted;
-	if (limit.rlim_cur < limit.rlim_max && limit.rlim_cur < wanted + OTHER_DESCRIPTORS)
+	if (limit.rlim_cur < limit.rlim_max && limit.rlim_cur < wanted + SETUP_OTHER_DESCRIPTORS)
 	{
 		rlim_t		before = limit.rlim_cur;
 
 		limit.rlim_cur = limit.rlim_max;
-		if (limit.rlim_cur > wanted + OTHER_DESCRIPTORS)
-			limit.rlim_cur = wanted + OTHER_DESCRIPTORS;
+		if (limit.rlim_cur > wanted + SETUP_OTHER_DESCRIPTORS)
+			limit.rlim_cur = wanted + SETUP_OTHER_DESCRIPTORS;
 		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
 			limit.rlim_cur = before;
 	}
-	usable = limit.rlim_cur > OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : 1;
+	usable = limit.rlim_cur > SETUP_OTHER_DESCRIPTORS ? limit.rlim_cur - SETUP_OTHER_DESCRIPTORS : 1;
 	if (usable >= wanted)
 		return wanted;
 	log_info("keeping %u data files open, not %u: RLIMIT_NOFILE is %llu",

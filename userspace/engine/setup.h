@@ -15,8 +15,12 @@
 #define SETUP_IO_DEPTH			"1024"
 #define SETUP_IO_DEPTH_NUMBER	1024
 #define SETUP_READAHEAD_LIMIT	"65536"
+#define SETUP_READAHEAD_LIMIT_NUMBER	65536
 #define SETUP_FILES				"1000"
 #define SETUP_FILES_NUMBER		1000
+
+/* Descriptors that are not of data files. */
+#define SETUP_OTHER_DESCRIPTORS	32
 
 struct setup
 {
