@@ -94,7 +94,13 @@ read_whole(const char *path, char **text)
 	if (n < 0)
 		err = -errno;
 	if (err == 0)
+	{
+		/* To the server, a zero is a character like others that mean nothing. */
+		for (size_t i = 0; i < size; i++)
+			if ((*text)[i] == '\0')
+				(*text)[i] = '\1';
 		(*text)[size] = '\0';
+	}
 	else
 		free(*text);
 	close(fd);
