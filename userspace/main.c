@@ -21,6 +21,7 @@ struct subcommand
 };
 
 static const struct subcommand subcommands[] = {
+	{"check", "check what kernel, file system and server offer", cmd__check},
 	{"follow", "read blocks ahead of redo of a server that is not patched", cmd__follow},
 	{"prefault", "read the blocks that redo of a part of WAL will need", cmd__prefault},
 	{"restore", "restore WAL from an archive ahead of redo, for restore_command", cmd__restore},

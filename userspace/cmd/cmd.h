@@ -11,6 +11,7 @@
 #define EXIT_USAGE		2		/* wrong usage */
 
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
+int			cmd__check(int argc, char **argv);
 int			cmd__follow(int argc, char **argv);
 int			cmd__prefault(int argc, char **argv);
 int			cmd__restore(int argc, char **argv);

@@ -1,0 +1,329 @@
+#!/usr/bin/env bats
+# `redoahead check`: what it reports about good and bad machines, servers and settings,
+# and that its remedies help.
+
+load lib/servers
+bats_require_minimum_version 1.5.0
+
+without=("$redoahead_root/build/tests/tools/without_call")
+
+setup_file() {
+	suite_begin
+	make_cluster "$WORK/cluster" full_page_writes=on
+}
+
+setup() {
+	case_begin
+	copy_cluster "$WORK/cluster" "$DATA"
+	bindir=$PATCHED/bin
+}
+
+# Check as the owner; a program before it is part of the command.
+check() { as_server_user "$WORK/redoahead" check -D "$DATA" --bindir "$bindir" "$@"; }
+
+# Status, and what must be in finding or remedy, of a need.
+reports() {					# STATUS NEED [PATTERN]
+	local line
+	line=$(grep -E "^[a-z]+ +$2 " <<<"$output") && [[ $line == "$1 "* ]] && [[ $line =~ ${3:-} ]] && return
+	printf 'expected: %s %s %s\nreported:\n%s\n' "$1" "$2" "${3:-}" "$output" >&2
+	return 1
+}
+
+# Run the remedy of a need.
+cure() {					# NEED
+	local remedy
+	remedy=$(check --json | python3 -c '
+import json, sys
+print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.argv[1]))' "$1")
+	echo "remedy: $remedy"
+	as_server_user env PATH="$PATCHED/bin:$PATH" PGHOST="$DATA" PGDATABASE=postgres bash -c "$remedy" >/dev/null
+}
+
+# Lost otherwise: a DBA does not learn in minutes whether all is there.
+@test "a patched server with the extension has no problem" {
+	settings "$DATA" "${redoahead_settings[@]}"
+	run -0 check
+	reports ok data_directory "$DATA belongs to .*, mode 0700"
+	reports ok control_file "blocks of 8192 bytes, WAL segments of 1 MB; it was shut down cleanly"
+	reports ok server "PostgreSQL 18[.0-9a-z]*, patched: redoahead serve is for it"
+	reports ok configuration
+	reports ok extension "/redoahead.so is preloaded"
+	reports ok recovery_prefetch try
+	reports ok wal_decode_buffer_size "32 MB"
+	reports ok huge_pages
+	reports ok data_checksums
+	reports ok full_page_writes on
+	[ "$(grep -c '^problem' <<<"$output")" = 0 ]
+	# A line for each need.
+	[ "$(grep -cE '^(ok|warning) +[a-z_]+ +[^ ]' <<<"$output")" = "${#lines[@]}" ]
+}
+
+# Lost otherwise: scripts, and who looks up a name.
+@test "JSON has the same needs, and the man page has each" {
+	settings "$DATA" redoahead.socket=/run/x debug_io_direct=data
+	run -1 check
+	cut -c 10- <<<"$output" | cut -d ' ' -f 1 | sort >"$CASE/names"
+	run -1 --separate-stderr check --json
+	echo "$output" >"$CASE/json"
+	python3 - "$CASE/json" <<-'END' | sort >"$CASE/json_names"
+		import json, sys
+		report = json.load(open(sys.argv[1]))
+		needs = report['needs']
+		for status in ('problem', 'warning'):
+		    assert report[status + 's'] == sum(need['status'] == status for need in needs)
+		assert report['status'] == 'problem' and report['command'] == 'serve'
+		assert report['server_version'].startswith(str(report['server_major'])), report
+		assert all((need['remedy'] is None) == (need['status'] == 'ok') for need in needs), needs
+		assert [need['block_size'] for need in needs if need['name'] == 'control_file'] == [8192]
+		print(*(need['name'] for need in needs), sep='\n')
+	END
+	diff -u "$CASE/names" "$CASE/json_names"
+	bindir=$STOCK/bin run -1 check
+	cut -c 10- <<<"$output" | cut -d ' ' -f 1 | sort - "$CASE/names" | uniq >"$CASE/all"
+	sed -n '/^\.SH NEEDS/,/^\.TE/s/^\([a-z_.]*\)\tT{$/\1/p' "$redoahead_root/userspace/redoahead-check.1" | sort >"$CASE/page"
+	grep -q position "$CASE/page"
+	diff -u "$CASE/page" "$CASE/all"
+}
+
+# Lost otherwise: a remedy that does not help.
+@test "remedies for settings help, while the server runs and while it does not" {
+	settings "$DATA" recovery_prefetch=off redoahead.decode_buffer_size=1MB full_page_writes=off
+	run -1 check
+	reports problem extension "shared_preload_libraries = ''; echo "
+	reports problem recovery_prefetch "off turns redoahead off"
+	reports warning wal_decode_buffer_size "1 MB"
+	reports warning full_page_writes
+	for need in extension recovery_prefetch; do cure "$need"; done
+	run -0 check
+	reports ok extension
+	reports ok recovery_prefetch
+	start_server "$PATCHED" "$DATA"
+	for need in wal_decode_buffer_size full_page_writes; do cure "$need"; done
+	run -0 check
+	reports ok control_file "a server runs"
+	reports ok wal_decode_buffer_size
+	reports ok full_page_writes
+	[ "$(sql "$DATA" -c 'show full_page_writes' -c 'show redoahead.decode_buffer_size')" = "$(printf 'on\n32MB')" ]
+	stop_server "$DATA"
+}
+
+# Lost otherwise: libraries that a server had before.
+@test "the remedy for the extension keeps other libraries" {
+	settings "$DATA" 'shared_preload_libraries=autoinc, amcheck'
+	start_server "$PATCHED" "$DATA"
+	cure extension
+	stop_server "$DATA"
+	start_server "$PATCHED" "$DATA"
+	[ "$(sql "$DATA" -c 'show shared_preload_libraries')" = "autoinc, amcheck, redoahead" ]
+	run -0 check
+	stop_server "$DATA"
+}
+
+# Lost otherwise: users of stock servers are told to patch, and learn nothing of follow.
+@test "a stock server is for redoahead follow" {
+	bindir=$STOCK/bin
+	run -0 check
+	reports ok server "stock: redoahead follow is for it"
+	reports ok extension
+	reports warning recovery_prefetch "again.*'off'"
+	reports ok position
+	cure recovery_prefetch
+	run -0 check
+	reports ok recovery_prefetch off
+	run -0 as_server_user "${without[@]}" process_vm_readv EPERM "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	reports warning position "ptrace_scope"
+	settings "$DATA" shared_preload_libraries=redoahead
+	run -1 check
+	reports problem extension "does not start; remove it in .*auto.conf, line [0-9]+"
+}
+
+# Lost otherwise: the wrong file is read, and all settings with it.
+@test "the configuration is found elsewhere, by the command of the last start, and by the option" {
+	mkdir "$CASE/etc"
+	mv "$DATA/postgresql.conf" "$CASE/etc"
+	printf "include_dir 'conf.d'\nrecovery_prefetch = off\n" >>"$CASE/etc/postgresql.conf"
+	mkdir "$CASE/etc/conf.d"
+	echo "redoahead.socket = ''" >"$CASE/etc/conf.d/ours.conf"
+	chmod -R a+rX "$CASE/etc"
+	run -1 check
+	reports problem configuration "postgresql.conf: No such file"
+	no grep -q ' recovery_prefetch ' <<<"$output"
+	run -1 check --config-file "$CASE/etc/postgresql.conf"
+	reports problem recovery_prefetch
+	reports problem redoahead.socket
+	[ "$(id -u)" -ne 0 ] || chown -R "$redoahead_user" "$CASE/etc"
+	start_server "$PATCHED" "$DATA" "config_file=$CASE/etc/postgresql.conf" recovery_prefetch=try redoahead.decode_buffer_size=2MB
+	stop_server "$DATA"
+	run -1 as_server_user "$WORK/redoahead" check -D "$DATA"
+	reports ok server patched
+	reports ok configuration "$CASE/etc/postgresql.conf"
+	reports ok recovery_prefetch try
+	reports problem redoahead.socket
+	reports warning wal_decode_buffer_size "without redoahead.decode_buffer_size on its command line"
+}
+
+# Lost otherwise: nobody knows why seconds are lost, or that all is.
+@test "huge pages and direct I/O" {
+	local pages
+	settings "$DATA" shared_buffers=900GB debug_io_direct=data
+	run -1 check
+	reports problem debug_io_direct
+	reports warning huge_pages "sysctl -w vm.nr_hugepages=[0-9]+"
+	pages=$(sed -n 's/.*vm.nr_hugepages=\([0-9]*\).*/\1/p' <<<"$output")
+	[ "$pages" -ge $((900 * 1024 * 1024 / $(sed -n 's/^Hugepagesize: *\([0-9]*\).*/\1/p' /proc/meminfo))) ]
+	settings "$DATA" huge_pages=off
+	run -1 check
+	reports warning huge_pages "off with shared_buffers = 900 GB"
+}
+
+# Lost otherwise: a check that needs what it checks, or that ends with a signal.
+@test "what is no data directory, or cannot be entered, ends with status 2" {
+	run -2 "$WORK/redoahead" check -D "$CASE/absent"
+	[[ $output == *"cannot be opened: No such file"* ]]
+	run -2 "$WORK/redoahead" check -D "$CASE"
+	[[ $output == *"not a PostgreSQL data directory"* ]]
+	PGDATA= run -2 "$WORK/redoahead" check
+	[[ $output == *"no data directory"* ]]
+	echo 12 >"$DATA/PG_VERSION"
+	run -2 check
+	[[ $output == *"is of PostgreSQL 12"* ]]
+	echo x >"$DATA/PG_VERSION"
+	run -2 check
+	: >"$DATA/global/pg_control"
+	echo 18 >"$DATA/PG_VERSION"
+	run -2 check
+	[[ $output == *"pg_control: too short"* ]]
+	run -2 check --frob
+	run -2 bash -c '"$0" check -D "$1" >/dev/full' "$WORK/redoahead" "$WORK/cluster"
+	[[ $output == *"the report cannot be written"* ]]
+}
+
+# Lost otherwise: the advice to start as the owner.
+@test "the directory of another user" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to be another user"
+	run -2 setpriv --reuid=65534 --regid=65534 --clear-groups "$WORK/redoahead" check -D "$DATA"
+	[[ $output == *"belongs to user"*"start it as the owner or as root"* ]]
+	chmod -R g+rX "$DATA"
+	run -1 setpriv --reuid=65534 --regid="$(stat -c %g "$DATA")" --clear-groups "$WORK/redoahead" check -D "$DATA"
+	reports problem data_directory "sudo -u $redoahead_user redoahead check -D $DATA"
+}
+
+# Lost otherwise: mode and owner with which the server does not start.
+@test "mode and owner of the data directory" {
+	chmod 750 "$DATA"
+	run -1 check
+	reports ok data_directory "mode 0750"
+	chmod 755 "$DATA"
+	run -1 check
+	reports problem data_directory "mode 0755.*chmod 0700 $DATA"
+	cure data_directory
+	[ "$(stat -c %a "$DATA")" = 700 ]
+	rmdir "$DATA/pg_stat_tmp"
+	run -1 check
+	reports problem data_directory "pg_stat_tmp"
+	as_server_user mkdir "$DATA/pg_stat_tmp"
+	[ "$(id -u)" -eq 0 ] || return 0
+	chown root "$DATA"
+	run -1 "$WORK/redoahead" check -D "$DATA"
+	reports problem data_directory "belongs to root"
+}
+
+# Lost otherwise: what a damaged cluster needs; and other needs with it.
+@test "a damaged control file, and settings that are garbage" {
+	truncate -s 100 "$DATA/global/pg_control"
+	run -1 check
+	reports problem control_file "cut off"
+	reports ok io_uring
+	reports problem extension
+	truncate -s 8192 "$DATA/global/pg_control"
+	run -1 check
+	reports problem control_file
+	head -c 100000 /dev/urandom >>"$DATA/postgresql.conf"
+	run -1 check
+	reports problem configuration "postgresql.conf:[0-9]+: syntax error, and others: the server refuses it"
+	rm "$DATA/postgresql.conf"
+	mkfifo "$DATA/postgresql.conf"
+	run -1 check
+	reports problem configuration "not a file"
+	rm "$DATA/postgresql.conf"
+	printf "port = 1\nfrob\n" >"$DATA/postgresql.conf"
+	chmod a+r "$DATA/postgresql.conf"
+	run -1 check
+	reports problem configuration "postgresql.conf:2: syntax error: the server refuses it"
+}
+
+@test "a standby, and a server of another version" {
+	as_server_user touch "$DATA/standby.signal"
+	run -1 check
+	reports ok control_file "replay of a standby"
+	# The WAL is the primary's, which has images.
+	settings "$DATA" full_page_writes=off
+	run -1 check
+	reports ok full_page_writes on
+	echo 17 >"$DATA/PG_VERSION"
+	run -1 check
+	reports problem server "is PostgreSQL 18.*, the data directory is of PostgreSQL 17"
+	bindir=$CASE/absent run -0 check
+	reports warning server "PostgreSQL 17 is not found in $CASE/absent"
+}
+
+# Lost otherwise: the owner of a data directory has root run a program.
+@test "programs that the data directory names are not run by root, nor if others can write them" {
+	mkdir "$CASE/bin"
+	printf '#!/bin/sh\ntouch %s/run\necho "postgres (PostgreSQL) 18.6"\n' "$CASE" >"$CASE/bin/postgres"
+	chmod 777 "$CASE/bin/postgres"
+	bindir=$CASE/bin run -0 check
+	reports warning server "cannot be read, or is no server"
+	[ ! -e "$CASE/run" ]
+	chmod 755 "$CASE/bin/postgres"
+	[ "$(id -u)" -eq 0 ] || return 0
+	printf '%s "-D" "%s"\n' "$CASE/bin/postgres" "$DATA" >"$DATA/postmaster.opts"
+	# As the owner it may run.
+	chown "$redoahead_user" "$CASE/bin" "$CASE/bin/postgres"
+	run -0 "$WORK/redoahead" check -D "$DATA"
+	[ "$(stat -c %U "$CASE/run")" = "$redoahead_user" ]
+	rm "$CASE/run"
+	chown -R root "$CASE/bin" "$DATA"
+	run -1 "$WORK/redoahead" check -D "$DATA"
+	[ ! -e "$CASE/run" ]
+}
+
+# Lost otherwise: why reads are slow in a container.
+@test "io_uring and cachestat that are refused" {
+	local error
+	for error in EPERM ENOSYS; do
+		run -1 as_server_user "${without[@]}" io_uring_setup $error "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+		reports warning io_uring "posix_fadvise.*seccomp"
+	done
+	run -1 as_server_user "${without[@]}" io_uring_enter EPERM "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	reports warning io_uring
+	run -1 as_server_user "${without[@]}" cachestat ENOSYS "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	reports warning page_cache "Linux 6.5"
+}
+
+# Lost otherwise: limits of a unit or a container.
+@test "few open files" {
+	run -1 as_server_user bash -c 'ulimit -n 100 && exec "$@"' - "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	reports warning open_files "at most 100 .*LimitNOFILE"
+}
+
+# Lost otherwise: whom the trace refuses, and why.
+@test "rights for a trace" {
+	run -1 check
+	[ "$(id -u)" -ne 0 ] || reports warning trace "CAP_BPF and CAP_PERFMON"
+	[ "$(id -u)" -eq 0 ] || skip "must be root to have them"
+	run -1 "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	reports ok trace
+	run -1 "${without[@]}" bpf EPERM "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	reports warning trace "allow bpf.2. in the seccomp filter"
+}
+
+# Lost otherwise: a report that nobody can read on a terminal.
+@test "on a terminal, lines are broken between words" {
+	local columns
+	for columns in 80 60 20; do
+		run -0 script -qec "stty cols $columns; '$WORK/redoahead' check -D '$WORK/cluster' --bindir '$STOCK/bin'" /dev/null
+		[ "$columns" = 20 ] || [ "$(awk -v most="$columns" '/ [^ ]+ [^ ]+\r$/ && length($0) - 1 > most' <<<"$output")" = "" ]
+		reports ok extension
+	done
+}
