@@ -210,4 +210,24 @@ TEST(missing_blocks_are_counted_by_reason)
 	finish_and_account(30);
 }
 
+/* Lost otherwise: in the report, relations of the recovery before. */
+TEST(each_recovery_counts_its_relations_anew)
+{
+	const struct relpath_layout layout = {.block_size = BLOCK_BYTES,.segment_blocks = 131072};
+	struct relation top[2];
+
+	start(256, 4096);
+	for (int recovery = 0; recovery < 2; recovery++)
+	{
+		engine__begin(engine, &layout, true);
+		for (uint32_t i = 0; i < 10; i++)
+			offer(10 * i, 1000 + i);
+		run(1);
+		finish_and_account(10);
+		assert_int_equal(relations__top(engine__relations(engine), top, 2), 1);
+		assert_int_equal(top[0].rel, 100);
+		assert_int_equal(top[0].blocks, 10);
+	}
+}
+
 UNIT_MAIN(make_files, remove_files, NULL, stop)

@@ -109,7 +109,7 @@ write_time_left(const struct html_page *page, const struct html_history *history
 	char		text[HTML_NUMBER_BYTES];
 
 	/* WAL that arrives later is no part of a standby's estimate. */
-	if (source != NULL && source[0] == 'r')
+	if (html_text__string(page->recovery, "received_lsn") != NULL || (source != NULL && source[0] == 'r'))
 		chart.series[1].values = NULL;
 	else if (isnan(error))
 		chart.note = NULL;
