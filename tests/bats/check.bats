@@ -2,6 +2,7 @@
 # `redoahead check`: what it reports about good and bad machines, servers and settings,
 # and that its remedies help.
 
+load lib/machine
 load lib/servers
 bats_require_minimum_version 1.5.0
 
@@ -299,6 +300,56 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	reports warning io_uring
 	run -1 as_server_user "${without[@]}" cachestat ENOSYS "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
 	reports warning page_cache "Linux 6.5"
+}
+
+# Lost otherwise: why a container without a volume is slow, and cannot be traced.
+@test "a data directory on overlayfs" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	as_server_user mkdir -p -m 700 "$CASE"/{up,merged}
+	mkdir "$CASE/work"
+	mount -t overlay -o "lowerdir=$DATA,upperdir=$CASE/up,workdir=$CASE/work" overlay "$CASE/merged" ||
+		skip "the kernel has no overlayfs"
+	run -1 "$WORK/redoahead" check -D "$CASE/merged" --bindir "$bindir"
+	umount "$CASE/merged"
+	reports warning page_cache "on overlay, .*volume"
+	reports warning io_uring "thread of the kernel"
+	reports warning trace "overlayfs"
+}
+
+# Lost otherwise: why so little is read ahead in a unit or a container.
+@test "a memory limit" {
+	need_memory_cgroup
+	python "$WORK/redoahead" "$DATA" "$bindir" <<-'END' >"$CASE/memory"
+		import json, subprocess, sys
+		from bench.cgroup import MemoryLimit
+		program, data, bindir = sys.argv[1:]
+		with MemoryLimit(200 << 20) as limit:
+		    report = subprocess.run(limit.command([program, 'check', '-D', data, '--bindir', bindir, '--json']),
+		                            capture_output=True, check=False, text=True)
+		need = next(need for need in json.loads(report.stdout)['needs'] if need['name'] == 'memory')
+		assert need['status'] == 'warning' and 'memory cgroup' in need['finding'], need
+		assert 'MemoryMax' in need['remedy'], need
+		assert 100 << 20 < need['available_bytes'] <= 200 << 20, need
+		assert need['readahead_bytes'] == need['available_bytes'] // 16, need
+	END
+	run -1 check
+	reports ok memory
+}
+
+# Lost otherwise: Debian's clusters that were never started have no settings.
+@test "Debian's configuration of a data directory is found" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -d /etc/postgresql ] || skip "there is no /etc/postgresql to mount on"
+	need_namespace --mount
+	echo "data_directory = '$DATA'" >>"$DATA/postgresql.conf"
+	run -1 unshare --mount bash -c '
+		mount -t tmpfs -o mode=755 tmpfs /etc/postgresql
+		mkdir -p /etc/postgresql/18/{a,main}
+		echo "data_directory = nowhere" >/etc/postgresql/18/a/postgresql.conf
+		mv "$2/postgresql.conf" /etc/postgresql/18/main
+		"$1" check -D "$2" --bindir "$3"' - "$WORK/redoahead" "$DATA" "$bindir"
+	reports ok configuration "/etc/postgresql/18/main/postgresql.conf"
+	reports problem extension ">>/etc/postgresql/18/main/postgresql.conf"
 }
 
 # Lost otherwise: limits of a unit or a container.

@@ -103,15 +103,11 @@ void
 check__uring(struct check *check)
 {
 	struct needs *needs = &check->needs;
-	struct iovec vector;
 	char		byte;
+	struct iovec vector = {&byte, 1};
 	int			fd = cluster__open_file(&check->cluster, "global/pg_control");
 	int			err = fd < 0 ? fd : read_by_uring(fd);
 
-	vector = (struct iovec)
-	{
-		&byte, 1
-	};
 	if (fd < 0)
 	{
 		needs__add(needs, "io_uring", NEED_PROBLEM, "no file of the data directory can be read: %s",
