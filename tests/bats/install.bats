@@ -33,10 +33,10 @@ offers() {					# WORD...
 		cmp "$page" "$work/root/opt/redoahead/share/man/man${page##*.}/${page##*/}"
 	done
 	for unit in "$top"/scripts/systemd/*.service; do
-		[ -e "$unit" ] || continue
-		grep -q '/opt/redoahead/bin/redoahead' "$work/root/opt/redoahead/lib/systemd/system/${unit##*/}"
-		no grep -q '/usr/bin/redoahead' "$work/root/opt/redoahead/lib/systemd/system/${unit##*/}"
+		grep -q 'ExecStart=/opt/redoahead/libexec/redoahead/run-unit' "$work/root/opt/redoahead/lib/systemd/system/${unit##*/}"
 	done
+	grep -q 'exec /opt/redoahead/bin/redoahead' "$work/root/opt/redoahead/libexec/redoahead/run-unit"
+	no grep -rE '/usr/(bin|libexec)/redoahead' "$work"/root/opt/redoahead/lib*
 	[ "$(find "$work/root" -type f -not -path '*/opt/redoahead/*' | wc -l)" -eq 0 ]
 	make -s -C "$top" uninstall DESTDIR="$work/root" prefix=/opt/redoahead
 	[ -z "$(find "$work/root" -not -type d)" ]
