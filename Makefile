@@ -28,7 +28,9 @@ DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthr
 # Debian installs bpftool in a directory that is in the PATH of root only.
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
 BPF_ARCH   = $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
-BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP
+# The kernel shows names of source files, which shall not depend on where they are.
+BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -D__TARGET_ARCH_$(BPF_ARCH) -Ibpf -MMD -MP \
+	-fdebug-compilation-dir=.
 # The functions of a unit test have a parameter that few need.
 UNIT_CFLAGS = $(DAEMON_CFLAGS) -Wno-unused-parameter
 FUSE_CFLAGS = $(eval FUSE_CFLAGS := $(shell pkg-config --cflags fuse3))$(FUSE_CFLAGS)
