@@ -59,10 +59,11 @@ DISKMODEL_CORE := $(patsubst %,build/scripts/diskmodel/%.o,disk geometry readahe
 	spindle volume writeback)
 MAN_PAGES    := $(wildcard userspace/*.[1-8])
 UNITS        := $(wildcard scripts/systemd/*.service)
-UNIT_EXAMPLES := $(wildcard scripts/systemd/examples/*)
+EXAMPLES     := $(wildcard scripts/systemd/examples/* scripts/monitoring/*.json \
+	scripts/monitoring/redoahead.rules.yml)
 # What install makes and uninstall removes.
 INSTALLED     = $(bindir)/redoahead $(completiondir)/redoahead $(UNITS:scripts/systemd/%=$(unitdir)/%) \
-	$(libexecdir)/redoahead/run-unit $(UNIT_EXAMPLES:scripts/systemd/%=$(docdir)/%) \
+	$(libexecdir)/redoahead/run-unit $(addprefix $(docdir)/examples/,$(notdir $(EXAMPLES))) \
 	$(foreach page,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 Q = $(if $(V),,@)
@@ -73,7 +74,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .PRECIOUS: build/fuzz/%.o build/bpf/%.bpf.o build/bpf/%.skel.h
 .DELETE_ON_ERROR:
 .PHONY: all tests-programs bootstrap postgresql demo check check-fast check-unit \
-	check-fuzz check-python check-bats check-postgresql bench bench-recovery install uninstall install-extension clean \
+	check-fuzz check-python check-bats check-postgresql bench bench-recovery install uninstall install-extension deb clean \
 	distclean help
 
 all: build/redoahead ## Build the redoahead program (default)
@@ -127,14 +128,14 @@ check-bats: ## Run the black box tests, or some: T=faults F=killed
 check-postgresql: ## Run PostgreSQL's own tests on the patched server, or some: T=recovery
 	$(Q)tests/run $(ONLY) postgresql
 
-install: all ## Install program, man pages, systemd units, bash completion (DESTDIR, prefix)
+install: all ## Install program, man pages, units, completion, examples (DESTDIR, prefix)
 	$(Q)install -D -m 755 build/redoahead '$(DESTDIR)$(bindir)/redoahead'
 	$(Q)install -D -m 644 scripts/completion/redoahead '$(DESTDIR)$(completiondir)/redoahead'
 	$(Q)set -e; for page in $(MAN_PAGES); do \
 		install -D -m 644 "$$page" "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; done
 	$(Q)install -D -m 755 scripts/systemd/run-unit '$(DESTDIR)$(libexecdir)/redoahead/run-unit'
 	$(Q)sed -i 's|/usr/bin/redoahead|$(bindir)/redoahead|g' '$(DESTDIR)$(libexecdir)/redoahead/run-unit'
-	$(Q)install -D -m 644 -t '$(DESTDIR)$(docdir)/examples' $(UNIT_EXAMPLES)
+	$(Q)install -D -m 644 -t '$(DESTDIR)$(docdir)/examples' $(EXAMPLES)
 	$(Q)set -e; for unit in $(UNITS); do \
 		install -D -m 644 "$$unit" "$(DESTDIR)$(unitdir)/$${unit##*/}"; \
 		sed -i 's|/usr/libexec/redoahead|$(libexecdir)/redoahead|g' "$(DESTDIR)$(unitdir)/$${unit##*/}"; done
@@ -147,6 +148,9 @@ install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR
 	$(Q)cp -R userspace/common build/extension/common
 	$(Q)$(MAKE) -C build/extension clean PG_CONFIG='$(PG_CONFIG)' >/dev/null
 	$(Q)$(MAKE) -C build/extension install PG_CONFIG='$(PG_CONFIG)' DESTDIR='$(DESTDIR)'
+
+deb: ## Build Debian packages of the program and the extension, in build/deb
+	$(Q)scripts/packaging/build-deb
 
 clean: ## Remove what was compiled, but not the PostgreSQL builds
 	$(Q)rm -rf build/userspace build/pg-patch build/bpf build/tests build/fuzz build/scripts build/extension \

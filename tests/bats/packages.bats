@@ -1,0 +1,138 @@
+#!/usr/bin/env bats
+# The Debian packages: that they build, that lintian finds no fault, what is in them, and
+# that installing, upgrading and purging leaves nothing.  The machine's own root file system
+# is the lower layer of an overlay here; tests/packages does the same in fresh systems.
+
+bats_require_minimum_version 1.5.0
+load lib/common
+
+setup_file() {
+	top=$BATS_TEST_DIRNAME/../..
+	export DEBS=$BATS_FILE_TMPDIR/deb
+	if type dh lintian fakeroot >/dev/null || [ "$(id -u)" -eq 0 ]; then
+		"$top/scripts/packaging/build-deb" --output "$DEBS" >&2
+		# The next version differs in its number only.
+		dpkg-deb -R "$DEBS"/redoahead_*.deb "$BATS_FILE_TMPDIR/next"
+		sed -i 's/^Version: .*/Version: 99/' "$BATS_FILE_TMPDIR/next/DEBIAN/control"
+		dpkg-deb --root-owner-group -b "$BATS_FILE_TMPDIR/next" "$DEBS/next.deb" >&2
+	fi
+}
+
+setup() {
+	top=$BATS_TEST_DIRNAME/../..
+	work=$BATS_TEST_TMPDIR
+	[ -d "$DEBS" ] || skip "packages cannot be built: debhelper, lintian or fakeroot is not installed; scripts/bootstrap --packaging installs them"
+}
+
+package() { ls "$DEBS"/"$1"_*.deb; }
+
+contents() { dpkg-deb -c "$(package "$1")" | awk '$1 !~ /^d/ { print $6 }' | sed 's|^\.||' | sort; }
+
+# Lost otherwise: packages of another version than the program has.
+@test "packages have the version of the program" {
+	local version
+	version=$(sed -nE 's/^#define REDOAHEAD_VERSION\s+"(.*)"/\1/p' "$top/userspace/base/version.h")
+	[ "$(dpkg-deb -f "$(package redoahead)" Version)" = "$version" ]
+	[ "$(dpkg-deb -f "$(package postgresql-18-redoahead)" Version)" = "$version" ]
+}
+
+@test "lintian finds neither errors nor warnings" {
+	run -0 lintian --allow-root --fail-on error,warning "$DEBS"/*.changes
+	echo "$output"
+}
+
+@test "the packages have what make install installs, and the extension where Debian's server looks for it" {
+	make -s -C "$top" install DESTDIR="$work/root" prefix=/usr
+	(cd "$work/root" && find . -type f | sed 's|^\.||') >"$work/installed"
+	diff <(sed '/man[0-9]/s/$/.gz/' "$work/installed" | sort) \
+		<(contents redoahead | grep -vE '^/usr/share/(doc/redoahead/(changelog|copyright)|lintian/)')
+	diff - <(contents postgresql-18-redoahead | grep -v /usr/share/doc/) <<-'LIST'
+		/usr/lib/postgresql/18/lib/redoahead.so
+		/usr/share/postgresql/18/extension/redoahead--1.0.sql
+		/usr/share/postgresql/18/extension/redoahead.control
+	LIST
+}
+
+# Lost otherwise: libraries that are found on the machine that built them only.
+@test "no path of the build is in the packages" {
+	local name
+	for name in redoahead postgresql-18-redoahead; do
+		dpkg-deb -x "$(package "$name")" "$work/$name"
+	done
+	no grep -rlE '/var/tmp/|/var/cache/redoahead|/build/redoahead' "$work"
+	run -0 readelf -d "$work/postgresql-18-redoahead/usr/lib/postgresql/18/lib/redoahead.so"
+	[[ $output != *RUNPATH* && $output != *RPATH* ]]
+}
+
+# Run a script in a system that is this one with changes of its own, which are in $work/changes.
+in_overlay() {				# SCRIPT
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	need_namespace --mount --pid --fork
+	mkdir "$work/tmp"
+	cat >"$work/script"
+	WORK=$work DEBS=$DEBS unshare --mount --pid --fork --kill-child bash -eu -c '
+		mount -t tmpfs none "$WORK"/tmp
+		mkdir "$WORK"/tmp/{changes,work,root}
+		mount -t overlay -o "lowerdir=/,upperdir=$WORK/tmp/changes,workdir=$WORK/tmp/work" none "$WORK/tmp/root" ||
+			exit 77
+		mount --bind "$DEBS" "$WORK/tmp/root/mnt"
+		mount -t proc proc "$WORK/tmp/root/proc"
+		mount --bind /dev "$WORK/tmp/root/dev"
+		touch "$WORK/tmp/root/begun"
+		chroot "$WORK/tmp/root" env -u DEBS -u WORK PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+			DEBIAN_FRONTEND=noninteractive bash -eux <"$WORK/script" >&2
+		# What is left, but for the logs and the backups of package tools.
+		cd "$WORK/tmp/changes"
+		find . \( -path ./var/lib/dpkg -o -path ./var/log -o -path ./var/cache -o -path ./var/backups \
+			-o -path ./var/lib/apt -o -path ./tmp \) -prune -o ! -type d -print | grep -v ^./begun$ || true
+	' >"$work/left" 2>"$work/output" || {
+		[ $? -ne 77 ] || skip "overlayfs cannot be mounted"
+		cat "$work/output"
+		return 1
+	}
+}
+
+# Lost otherwise: systems that redoahead cannot be removed from without a trace.
+@test "install, enable, upgrade and purge leave nothing" {
+	in_overlay <<-'EOF'
+		dpkg -i /mnt/redoahead_*.deb
+		redoahead --version
+		mkdir -p /etc/systemd/system/redoahead@.service.d
+		touch /etc/systemd/system/redoahead@.service.d/mine.conf
+		systemctl enable redoahead@18-main redoahead-data@srv-pg
+		test -L /etc/systemd/system/postgresql@18-main.service.wants/redoahead@18-main.service
+		mkdir -p /var/lib/redoahead/18-main && touch /var/lib/redoahead/18-main/state
+		dpkg -i /mnt/next.deb
+		test -L /etc/systemd/system/postgresql@18-main.service.wants/redoahead@18-main.service
+		dpkg --remove redoahead
+		test -e /etc/systemd/system/redoahead@.service.d/mine.conf
+		no_redoahead() { ! command -v redoahead; }
+		hash -r; no_redoahead
+		dpkg --purge redoahead
+	EOF
+	cat "$work/left"
+	[ ! -s "$work/left" ]
+}
+
+# Lost otherwise: a stock server that is started with an extension that it cannot load, and a
+# patched one that does not start because the extension is gone.
+@test "the extension goes with patched servers only, and its removal names settings that need it" {
+	in_overlay <<-'EOF'
+		dpkg -i /mnt/postgresql-18-redoahead_*.deb >/tmp/log 2>&1 && exit 1
+		grep -q 'depends on postgresql-18-redoahead-server' /tmp/log
+		dpkg --purge postgresql-18-redoahead
+		mkdir -p /tmp/server/DEBIAN /etc/postgresql/18/main
+		printf '%s\n' 'Package: postgresql-18' 'Version: 18.6-3+redoahead1' 'Architecture: all' \
+			'Provides: postgresql-18-redoahead-server' 'Maintainer: nobody' 'Description: stand-in' \
+			>/tmp/server/DEBIAN/control
+		dpkg-deb -b /tmp/server /tmp/server.deb
+		dpkg -i /tmp/server.deb /mnt/postgresql-18-redoahead_*.deb
+		echo "shared_preload_libraries = 'redoahead'" >/etc/postgresql/18/main/postgresql.conf
+		dpkg --purge postgresql-18-redoahead 2>/tmp/log
+		grep -q '/etc/postgresql/18/main/postgresql.conf names redoahead' /tmp/log
+		rm -r /etc/postgresql/18
+		dpkg --purge postgresql-18
+	EOF
+	cat "$work/left"
+	[ ! -s "$work/left" ]
+}
