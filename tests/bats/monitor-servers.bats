@@ -55,7 +55,7 @@ crash_recovery_status() {	# DATA LOG
 @test "crash recovery with follow: the phase, and the end of WAL" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	evict "$DATA"
-	start_follow "$DATA" --metrics "$CASE/redoahead.prom"
+	start_follow "$DATA" --metrics "$CASE/redoahead.prom" --report "$CASE"
 	stop_startup "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL' 3>&- &
 	start_server --no-wait "$STOCK" "$DATA"
 	wait $!
@@ -64,6 +64,8 @@ crash_recovery_status() {	# DATA LOG
 	stop_server "$DATA"
 	stop_follow "$DATA"
 	[ ! -e "$CASE/redoahead.prom" ]
+	report=$(sed -n 's/.*report of the recovery: //p' "$DATA.follow.log")
+	grep -q '<html' "$report"
 }
 
 # Lost otherwise: the same for the patched server.

@@ -145,8 +145,9 @@ disconnect_server() {
 	wait_until "the counters" grep -q 'blocks_read_total{.*} 100$' "$work/redoahead.prom"
 	stop
 	[ ! -e "$work/redoahead.prom" ]
-	start -- --metrics "$work/missing/redoahead.prom"
+	start -- --metrics "$work/missing/redoahead.prom" --report "$work/missing"
 	wait_until "the warning" grep -q 'metrics file .*cannot be written: No such file' "$work/log"
 	produce --count 100 --blocks 100
 	[ "$(field status)" = 0 ]
+	wait_until "the warning" grep -q 'no report can be written to directory .*: No such file' "$work/log"
 }

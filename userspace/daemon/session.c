@@ -118,7 +118,7 @@ session__disconnect(struct daemon *daemon)
 	err = engine__end(daemon->engine);
 	status__snapshot(daemon, &snapshot);
 	summary__log(counters);
-	monitor__end(daemon->monitor, &snapshot);
+	monitor__end(daemon->monitor, &snapshot, engine__relations(daemon->engine));
 	daemon->last = *counters;
 	counters__add(&daemon->ended, counters);
 

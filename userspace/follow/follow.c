@@ -24,11 +24,7 @@
 #include "cluster/readers.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
-#include "follow/follow.h"
-#include "follow/position.h"
-#include "follow/stream.h"
-#include "report/outputs.h"
-#include "report/summary.h"
+#include "follow/follow_internal.h"
 
 /* Time between two searches for a startup process, ms. */
 #define SEARCH_MS		20
@@ -55,31 +51,6 @@
 
 /* Status between recoveries. */
 #define WAITING			"waiting for a recovery"
-
-struct follow
-{
-	const struct follow_options *options;
-	struct cluster cluster;
-	struct controlfile control;
-	struct engine *engine;
-	const struct backend_ops *backend;	/* how it reads */
-	bool		no_uring;		/* io_uring worked at first, but failed later */
-	struct outputs outputs;		/* block log, timeline, statistics */
-	struct monitor *monitor;	/* shows people the state */
-	ino_t		attached;		/* inode of the data directory that it watches, 0: none */
-	uint64_t	monitor_us;		/* time of the last snapshot for it, us */
-	struct readers readers;		/* do sessions read beside redo? */
-	struct position position;	/* of redo */
-	struct stream stream;		/* of references */
-	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
-	bool		stop;			/* one of the first two has arrived */
-	uint64_t	begin_us;		/* time at which the recovery was found, us */
-	uint64_t	begin_cpu_us;	/* CPU time of the process at that time, us */
-	uint64_t	state_us;		/* time of the last check of the state of the server, us */
-	uint64_t	recoveries;		/* recoveries found so far */
-	struct counters ended;		/* of all recoveries that ended */
-	struct redoahead_ref refs[NEEDED_BLOCKS_MAX];
-};
 
 /* Wait for a signal, or for the end of a process unless pidfd is negative. */
 static void
@@ -108,55 +79,6 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 				follow->stop = true;
 		}
 	*ended = files[1].revents != 0;
-}
-
-/* Write the statistics file, if there is one.  There must be an engine. */
-static void
-write_statistics(struct follow *follow, bool connected)
-{
-	struct counters *counters = engine__counters(follow->engine);
-	struct counters total = follow->ended;
-	struct statistics statistics = {
-		.backend = follow->backend->name,
-		.control = engine__control(follow->engine),
-		.begin_us = follow->begin_us,
-		.connected = connected,
-		.recoveries = follow->recoveries,
-		.engine = engine__state(follow->engine),
-		.replay_lsn = follow->position.lsn,
-		.recovery = counters,
-		.total = &total,
-	};
-
-	counters->cpu_us = clock__cpu_us() - follow->begin_cpu_us;
-	counters->elapsed_us = clock__now_us() - follow->begin_us;
-	counters__add(&total, counters);
-	outputs__write_statistics(&follow->outputs, &statistics, clock__now_us());
-}
-
-/* What the monitor needs to know. */
-static void
-make_snapshot(struct follow *follow, uint64_t replay_lsn, struct monitor_snapshot *snapshot)
-{
-	const struct control *control = engine__control(follow->engine);
-	struct counters *counters = engine__counters(follow->engine);
-
-	counters->cpu_us = clock__cpu_us() - follow->begin_cpu_us;
-	counters->elapsed_us = clock__now_us() - follow->begin_us;
-	*snapshot = (struct monitor_snapshot)
-	{
-		.recoveries = follow->recoveries,
-			.begin_us = follow->begin_us,
-			.replay_lsn = replay_lsn,
-			.decode_lsn = follow->stream.reader.next_lsn,
-			.backend = follow->backend->name,
-			.engine = engine__state(follow->engine),
-			.io_depth = control->settled,
-			.readahead_limit = control->readahead_limit,
-			.recovery = *counters,
-			.total = follow->ended,
-	};
-	counters__add(&snapshot->total, counters);
 }
 
 /* Is the timeline the server's?  Do sessions read beside redo, which must not wait for us? */
@@ -203,7 +125,6 @@ decode(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 static int
 prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 {
-	struct monitor_snapshot snapshot;
 	bool		ended = false;
 	int			idle_ms = IDLE_MS;
 	int			done = 0;
@@ -224,13 +145,8 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 		engine__sweep(follow->engine);
 		outputs__add_sample(&follow->outputs, follow->engine, replay_lsn, follow->begin_us, now_us);
 		if (now_us - follow->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
-			write_statistics(follow, true);
-		if (now_us - follow->monitor_us >= MONITOR_PUBLISH_US)
-		{
-			follow->monitor_us = now_us;
-			make_snapshot(follow, replay_lsn, &snapshot);
-			monitor__publish(follow->monitor, &snapshot);
-		}
+			state__write_statistics(follow, true);
+		state__publish(follow, replay_lsn, now_us);
 		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
 		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
 		idle_ms = !idle ? IDLE_MS : idle_ms < MAX_IDLE_MS ? idle_ms * 2 : idle_ms;
@@ -251,22 +167,6 @@ create_engine(struct follow *follow)
 								 .files = options->files,.dirfd = follow->cluster.dirfd,
 								 .block_log = follow->outputs.block_log,.no_uring = follow->no_uring
 						 }, &follow->backend);
-}
-
-/* Report what was done for a recovery. */
-static void
-report(struct follow *follow)
-{
-	struct monitor_snapshot snapshot;
-
-	write_statistics(follow, false);
-	make_snapshot(follow, follow->position.lsn, &snapshot);
-	counters__add(&follow->ended, engine__counters(follow->engine));
-	log_info("%" PRIu64 " records decoded, up to %X/%08X", follow->stream.records,
-			 (unsigned) (follow->stream.reader.next_lsn >> 32),
-			 (unsigned) follow->stream.reader.next_lsn);
-	summary__log(engine__counters(follow->engine));
-	monitor__end(follow->monitor, &snapshot);
 }
 
 /* Wait for the end of a recovery that cannot be followed. */
@@ -328,7 +228,7 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 			err = 0;
 		}
 		(void) engine__end(follow->engine);
-		report(follow);
+		state__report(follow);
 		engine__destroy(follow->engine);
 		follow->engine = NULL;
 	}
@@ -379,18 +279,6 @@ has_server(const struct follow *follow)
 		(int) sizeof(path) && access(path, F_OK) == 0;
 }
 
-/* Let the monitor watch the data directory while a server runs on it, and no longer. */
-static void
-attach_monitor(struct follow *follow, bool runs)
-{
-	ino_t		inode = runs ? follow->cluster.inode : 0;
-
-	if (inode == follow->attached)
-		return;
-	follow->attached = inode;
-	monitor__attach(follow->monitor, runs ? &follow->cluster : NULL);
-}
-
 /* Follow all recoveries until a signal arrives.  Returns 0 or -errno. */
 static int
 follow_recoveries(struct follow *follow)
@@ -403,10 +291,10 @@ follow_recoveries(struct follow *follow)
 		int			wait_ms = SEARCH_MS;
 
 		if (!has_server(follow))
-			attach_monitor(follow, false);
+			state__attach(follow, false);
 		else if (cluster__open(&follow->cluster, follow->options->pgdata) == 0)
 		{
-			attach_monitor(follow, processes__postmaster(&follow->cluster) > 0);
+			state__attach(follow, processes__postmaster(&follow->cluster) > 0);
 			err = find_recovery(follow);
 			cluster__close(&follow->cluster);
 		}

@@ -1,12 +1,15 @@
 /*
  * conclusion.c
- *		Reports a recovery that has ended, in one line.
+ *		Reports a recovery that has ended, in one line and on a page.
  */
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/lsn.h"
 #include "monitor/conclusion.h"
+#include "report/html.h"
 
 /* What limited redo, for the greatest shares first: ", cpu 80 %, ...". */
 static void
@@ -55,4 +58,19 @@ conclusion__log(const struct recovery *recovery)
 	log_info("redo of %.1f MB of WAL, from " LSN_FORMAT " to " LSN_FORMAT ", took %.3f s: %.1f MB/s%s%s",
 			 bytes / 1e6, LSN_ARGS(progress->begin_lsn), LSN_ARGS(progress->replay_lsn), seconds,
 			 seconds > 0 ? bytes / seconds / 1e6 : 0, covered, limits);
+}
+
+/* Write a page on the last recovery of a document to a directory. */
+void
+conclusion__report(const char *directory, struct json_object *document,
+				   const struct relations *relations)
+{
+	char		path[PATH_MAX];
+	int			err = html__write_file(directory, document, relations, path, sizeof(path));
+
+	if (err < 0)
+		log_warning("no report can be written to directory \"%s\": %s; create it, or give another one with --report",
+					directory, strerror(-err));
+	else
+		log_info("report of the recovery: %s", path);
 }

@@ -49,6 +49,7 @@ struct shared
 	bool		attach;			/* "cluster" is another one */
 	struct monitor_snapshot snapshot;	/* the newest */
 	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
+	struct relations relations; /* whose blocks were requested in it */
 	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
 };
 
@@ -70,6 +71,7 @@ struct monitor
 	struct recovery recoveries[2];	/* the present one and the last */
 	struct recovery *present;	/* NULL: there is none */
 	struct recovery *last;		/* likewise */
+	struct relations relations; /* whose blocks were requested in the last one */
 	struct json_object *document;	/* the last one made, or NULL */
 	uint64_t	document_us;	/* time of that, us */
 	uint64_t	metrics_us;		/* time of the last write of the metrics file, us */
@@ -140,6 +142,9 @@ conclude(struct monitor *monitor, const struct monitor_snapshot *ended)
 	monitor->last = monitor->present;
 	monitor->present = NULL;
 	monitor->document_us = 0;
+	if (monitor->options->report != NULL)
+		conclusion__report(monitor->options->report, current_document(monitor),
+						   &monitor->relations);
 }
 
 /* A recovery was found. */
@@ -184,6 +189,8 @@ take_shared(struct monitor *monitor)
 	monitor->snapshot = shared->snapshot;
 	ended = shared->ended;
 	has_ended = shared->has_ended;
+	if (has_ended)
+		monitor->relations = shared->relations;
 	found = shared->found;
 	is_attached = shared->attach;
 	cluster = shared->cluster;
@@ -360,7 +367,8 @@ monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapsho
 
 /* The recovery has ended. */
 void
-monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot)
+monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
+			 const struct relations *relations)
 {
 	struct shared *shared = &monitor->shared;
 
@@ -368,6 +376,7 @@ monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot)
 	shared->found = false;
 	shared->has_ended = true;
 	shared->snapshot = shared->ended = *snapshot;
+	shared->relations = *relations;
 	pthread_mutex_unlock(&shared->mutex);
 	wake(monitor);
 }

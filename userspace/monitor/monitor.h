@@ -48,7 +48,8 @@ int			monitor__create(struct monitor **monitor, const struct monitor_options *op
 							const char *command, const char *pgdata);
 void		monitor__attach(struct monitor *monitor, const struct cluster *cluster);
 void		monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot);
-void		monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot);
+void		monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
+						 const struct relations *relations);
 void		monitor__destroy(struct monitor *monitor);
 
 #endif							/* REDOAHEAD_MONITOR_MONITOR_H */
