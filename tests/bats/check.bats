@@ -76,8 +76,12 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 		assert report['server_version'].startswith(str(report['server_major'])), report
 		assert all((need['remedy'] is None) == (need['status'] == 'ok') for need in needs), needs
 		assert [need['block_size'] for need in needs if need['name'] == 'control_file'] == [8192]
+		with open(sys.argv[1] + '.members', 'w') as file:
+		    print(*report, sep='\n', file=file)
 		print(*(need['name'] for need in needs), sep='\n')
 	END
+	sed -n '/^\.SH JSON/,/^\.TE/s/^\([a-z_, ]*\)\tT{$/\1/p' "$redoahead_root/userspace/redoahead-check.1" | sed 's/, /\n/' >"$CASE/members"
+	diff -u <(sort "$CASE/members") <(sort "$CASE/json.members")
 	diff -u "$CASE/names" "$CASE/json_names"
 	bindir=$STOCK/bin run -1 check
 	cut -c 10- <<<"$output" | cut -d ' ' -f 1 | sort - "$CASE/names" | uniq >"$CASE/all"
@@ -266,6 +270,23 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	reports problem server "is PostgreSQL 18.*, the data directory is of PostgreSQL 17"
 	bindir=$CASE/absent run -0 check
 	reports warning server "PostgreSQL 17 is not found in $CASE/absent"
+	# Preloaded by a server that is not patched, the extension would prevent its start.
+	reports warning extension "not known; redoahead check --bindir"
+}
+
+# Lost otherwise: servers that do not start, because they are told to load what is not there.
+@test "a patched server without the extension's library" {
+	mkdir -p "$CASE/server"/{bin,lib/postgresql}
+	cp "$PATCHED/bin/postgres" "$CASE/server/bin"
+	bindir=$CASE/server/bin
+	run -1 check
+	reports problem extension "not in the server's directory.*make install-extension PG_CONFIG=$bindir/pg_config"
+	touch "$CASE/server/lib/postgresql/libpqwalreceiver.so"
+	run -1 check
+	reports problem extension "redoahead.so is not in $CASE/server/lib/postgresql; make install-extension"
+	cp "$(find -L "$PATCHED/lib" -name redoahead.so)" "$CASE/server/lib/postgresql"
+	run -1 check
+	reports problem extension "not loaded"
 }
 
 # Lost otherwise: the owner of a data directory has root run a program.

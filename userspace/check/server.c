@@ -272,6 +272,47 @@ set_preload(struct check *check, const char *list)
 		check__set(check, "shared_preload_libraries", value, true);
 }
 
+/* Report a library that is not where the server loads it from. */
+static void
+report_missing(struct check *check, const char *directory)
+{
+	char		bindir[PATH_MAX];
+	char		word[CHECK_WORD_BYTES];
+
+	snprintf(bindir, sizeof(bindir), "%s", check->program);
+	check__word(word, dirname(bindir));
+	needs__add(&check->needs, "extension", NEED_PROBLEM, "redoahead.so is not in %s", directory);
+	needs__remedy(&check->needs, "make install-extension PG_CONFIG=%s/pg_config", word);
+}
+
+/* The extension on a server that is not known to be patched, which must not be told to load it. */
+static void
+report_unneeded(struct check *check, bool preloaded)
+{
+	struct needs *needs = &check->needs;
+	const struct config_setting *setting = config__find(&check->config, "shared_preload_libraries");
+
+	if (check->kind == SERVER_UNKNOWN && !preloaded)
+	{
+		needs__add(needs, "extension", NEED_WARNING, "not loaded; whether the server can load it is "
+				   "not known");
+		needs__remedy(needs, "redoahead check --bindir=DIRECTORY -D %s", check->pgdata);
+	}
+	else if (check->kind == SERVER_UNKNOWN)
+		needs__add(needs, "extension", NEED_OK, "preloaded");
+	else if (!preloaded)
+		needs__add(needs, "extension", NEED_OK, "a stock server needs none");
+	else
+	{
+		needs__add(needs, "extension", NEED_PROBLEM, "a stock server cannot load redoahead, and "
+				   "shared_preload_libraries names it: the server does not start");
+		if (setting->line > 0)
+			needs__remedy(needs, "remove it in %s, line %u", setting->origin, setting->line);
+		else
+			needs__remedy(needs, "start the server without it on its command line");
+	}
+}
+
 /* The extension: its library is installed and preloaded, if the server is patched. */
 void
 check__extension(struct check *check)
@@ -279,44 +320,24 @@ check__extension(struct check *check)
 	struct needs *needs = &check->needs;
 	const char *list = config__get(&check->config, "shared_preload_libraries", "");
 	bool		preloaded = config_value__lists(list, "redoahead");
-	char		directory[PATH_MAX];
+	char		directory[PATH_MAX] = "the server's directory of libraries";
 	char		library[PATH_MAX] = "";
-	bool		installed = true;
 
-	if (check->kind == SERVER_PATCHED && find_libraries(check->program, directory))
-	{
-		installed = snprintf(library, sizeof(library), "%s/redoahead.so",
-							 directory) < (int) sizeof(library) && access(library, R_OK) == 0;
-	}
-	if (!installed)
-	{
-		char		word[CHECK_WORD_BYTES];
-
-		snprintf(directory, sizeof(directory), "%s", check->program);
-		check__word(word, dirname(directory));
-		needs__add(needs, "extension", NEED_PROBLEM, "%s is missing", library);
-		needs__remedy(needs, "make install-extension PG_CONFIG=%s/pg_config", word);
-	}
+	if (check->kind == SERVER_PATCHED &&
+		(!find_libraries(check->program, directory) ||
+		 snprintf(library, sizeof(library), "%s/redoahead.so", directory) >= (int) sizeof(library) ||
+		 access(library, R_OK) < 0))
+		report_missing(check, directory);
 	else if (check->config_file[0] == '\0')
 		return;
-	else if (check->kind == SERVER_STOCK && preloaded)
+	else if (check->kind != SERVER_PATCHED)
+		report_unneeded(check, preloaded);
+	else if (preloaded)
+		needs__add(needs, "extension", NEED_OK, "%s is preloaded", library);
+	else
 	{
-		const struct config_setting *setting = config__find(&check->config,
-															"shared_preload_libraries");
-
-		needs__add(needs, "extension", NEED_PROBLEM, "a stock server cannot load redoahead, and "
-				   "shared_preload_libraries names it: the server does not start");
-		needs__remedy(needs, "remove it in %s, line %u", setting->origin, setting->line);
-	}
-	else if (check->kind == SERVER_STOCK)
-		needs__add(needs, "extension", NEED_OK, "a stock server needs none");
-	else if (!preloaded)
-	{
-		needs__add(needs, "extension", check->kind == SERVER_PATCHED ? NEED_PROBLEM : NEED_WARNING,
-				   "not loaded: shared_preload_libraries = '%s'", list);
+		needs__add(needs, "extension", NEED_PROBLEM, "not loaded: shared_preload_libraries = '%s'",
+				   list);
 		set_preload(check, list);
 	}
-	else
-		needs__add(needs, "extension", NEED_OK, "%s%sis preloaded", library,
-				   library[0] != '\0' ? " " : "");
 }
