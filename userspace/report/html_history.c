@@ -12,6 +12,9 @@
 /* The error of the estimate counts from this part of redo on. */
 #define ESTIMATE_FROM	0.2
 
+/* It is not reported of fewer samples: the first ones say little. */
+#define ESTIMATE_SAMPLES	8
+
 /* Read an array of numbers; what is missing is unknown. */
 static void
 read_values(double *values, struct json_object *history, const char *name)
@@ -84,7 +87,7 @@ estimate_error(const struct html_history *history)
 {
 	double		greatest = NAN;
 
-	for (unsigned i = 0; i < history->count; i++)
+	for (unsigned i = 0; i < history->count && history->count >= ESTIMATE_SAMPLES; i++)
 	{
 		double		error = fabs(history->estimate[i] - history->left[i]) / history->redo_end;
 

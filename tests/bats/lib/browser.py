@@ -212,7 +212,7 @@ def faults_of(browser, url, width, scheme, screenshot):
         elif event["method"] == "Page.javascriptDialogOpening":
             sys.exit(f"a script has run: {parameters['message']}")
         elif event["method"] == "Network.requestWillBeSent" and parameters["request"]["url"] != url:
-            faults.append(f"request: {parameters['request']['url']}")
+            faults.append(f"request: {parameters['request']['url'][:100]}")
     return faults
 
 
