@@ -157,20 +157,29 @@ begin(struct monitor *monitor, const struct monitor_snapshot *snapshot)
 	monitor->document_us = 0;
 }
 
+/* Listen, if there is where to: what is not in the data directory needs none. */
+static void
+listen_again(struct monitor *monitor)
+{
+	const char *path = monitor->options->status_socket;
+
+	monitor->check_us = clock__now_us();
+	status_socket__close(&monitor->socket);
+	if (path[0] == '\0' || (path[0] != '/' && attached(monitor) == NULL))
+		return;
+	if (status_socket__open(&monitor->socket, &monitor->cluster, path,
+							monitor->options->status_group) < 0)
+		log_warning("the status cannot be read from a socket; prefetching goes on");
+}
+
 /* Watch another cluster, or none. */
 static void
 attach(struct monitor *monitor, const struct cluster *cluster)
 {
-	const char *path = monitor->options->status_socket;
-
-	status_socket__close(&monitor->socket);
 	cluster__close(&monitor->cluster);
 	monitor->cluster = *cluster;
-	monitor->check_us = clock__now_us();
-	if (cluster->dirfd < 0 || path[0] == '\0')
-		return;
-	if (status_socket__open(&monitor->socket, cluster, path, monitor->options->status_group) < 0)
-		log_warning("the status cannot be read from a socket; prefetching goes on");
+	if (monitor->options->status_socket[0] != '/')
+		listen_again(monitor);
 }
 
 /* Take what the command has published.  Returns false if the thread must end. */
@@ -235,15 +244,11 @@ write_metrics(struct monitor *monitor, uint64_t now_us)
 static void
 check_socket(struct monitor *monitor, uint64_t now_us)
 {
-	struct cluster cluster = monitor->cluster;
-
 	if (monitor->socket.fd < 0 || now_us - monitor->check_us < CHECK_US)
 		return;
 	monitor->check_us = now_us;
-	if (sockfile__is_ours(&monitor->socket.file))
-		return;
-	monitor->cluster.dirfd = -1;
-	attach(monitor, &cluster);
+	if (!sockfile__is_ours(&monitor->socket.file))
+		listen_again(monitor);
 }
 
 static void *
@@ -253,6 +258,7 @@ run(void *argument)
 	struct pollfd files[2] = {{.fd = monitor->shared.event_fd,.events = POLLIN},
 	{.events = POLLIN}};
 
+	listen_again(monitor);
 	while (take_shared(monitor))
 	{
 		uint64_t	now_us = clock__now_us();

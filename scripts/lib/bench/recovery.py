@@ -13,10 +13,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 
-from . import archive, host, postgres
+from . import archive, host, postgres, timeleft
 
 BLOCK = 8192                    # bytes in a block
 
@@ -65,6 +66,12 @@ class Conditions:
     archive: object = None      # archive.Archive of the WAL, or None: pg_wal has it
 
 
+def shows_status(program):
+    """Has a program, which may be an older one, a status socket?"""
+    text = subprocess.run([program, 'serve', '--help'], capture_output=True, text=True, check=True)
+    return '--status-socket' in text.stdout
+
+
 class Daemon(postgres.Process):
     """A redoahead daemon that serves a data directory, or follows its recoveries."""
 
@@ -74,6 +81,9 @@ class Daemon(postgres.Process):
         more += ['--block-log', conditions.blocks] if conditions.blocks else []
         # Started by root it becomes the owner by itself, and may live where
         # the owner cannot read it.
+        self.status_path = f'{stats}.sock'
+        if shows_status(program):
+            more.append(f'--status-socket={self.status_path}')
         super().__init__([program, 'follow' if follow else 'serve', '-D', directory, '--stats', stats, *more,
                           *conditions.options], log,
                          as_user=postgres.as_self, limit=conditions.limit)
@@ -344,6 +354,7 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
             os.kill(daemon.pid, signal.SIGCONT)
     if daemon:
         run['daemon'] = daemon.stats()
+        run['time_left'] = timeleft.of_last_recovery(daemon.status_path)
     if not pristine:
         add_shares(run)
     return run
