@@ -113,3 +113,28 @@ streams_to() {				# STANDBY PRIMARY
 	stop_server "$DATA"
 	stop_server "$primary"
 }
+
+has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
+
+# Lost otherwise: where the time of a recovery went.
+@test "the report of a recovery has the relations that redo read, and the server's positions" {
+	copy_crashed
+	evict "$DATA"
+	as_server_user mkdir "$CASE/reports"
+	start_daemon "$DATA" --report "$CASE/reports"
+	start_server "$PATCHED" "$DATA"
+	wait_until "the report" has_report
+	local page=$(compgen -G "$CASE/reports/*.html") oid path
+	grep -qF "report of the recovery: $page" "$DATA.daemon.log"
+	[[ ${page##*/} =~ ^redoahead-report-[0-9]{8}T[0-9]{6}-$DAEMON\.html$ ]]
+	python3 -B "$BATS_TEST_DIRNAME/lib/report.py" --text "$page" >"$CASE/text"
+	grep -qxF "Recovery of | $DATA" "$CASE/text"
+	# The server's name of the relation with most blocks: accounts or their index.
+	path=$(sed -n 's/^1 | \([^ ]*\) | .*/\1/p' "$CASE/text")
+	oid=${path#base/}
+	[[ $(sql "$DATA" -c "select pg_filenode_relation(1663, ${oid#*/})") = pgbench_accounts* ]]
+	[ "$(sql "$DATA" -c "select oid from pg_database where datname = current_database()")" = "${oid%/*}" ]
+	[ "$(sed -n 's/^refs_taken | //p' "$CASE/text" | tr -d ' ')" = "$(json_member "$DATA.stats" recovery refs_taken)" ]
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
