@@ -89,6 +89,8 @@ write_figures(const struct html_page *page)
 	struct json_object *recovery = page->recovery;
 	struct json_object *counters = html_text__member(recovery, "counters");
 	double		read = html_text__number(counters, "blocks_read");
+	/* A patched server's recovery ends before its checkpoint, as far as the daemon sees. */
+	double		checkpoint = html_text__number(html_text__member(recovery, "limit_seconds"), "checkpoint");
 	const struct
 	{
 		const char *name;
@@ -96,8 +98,7 @@ write_figures(const struct html_page *page)
 		enum html_unit unit;
 	}			figures[] = {
 		{"Time", html_text__number(recovery, "elapsed_seconds"), HTML_SECONDS},
-		{"Of that, checkpoint", html_text__number(html_text__member(recovery, "limit_seconds"), "checkpoint"),
-		HTML_SECONDS},
+		{"Of that, checkpoint", checkpoint > 0 ? checkpoint : NAN, HTML_SECONDS},
 		{"WAL replayed", html_text__number(recovery, "replayed_bytes"), HTML_BYTES},
 		{"Mean rate", html_text__number(recovery, "mean_bytes_per_second"), HTML_RATE},
 		{"Coverage", html_text__number(recovery, "coverage"), HTML_SHARE},
