@@ -79,6 +79,8 @@ set_value(struct argp_state *state, const struct option_spec *option, const char
 {
 	void	   *member = (char *) values + option->offset;
 
+	if (text == NULL)
+		text = option->bare;
 	switch (option->type)
 	{
 		case OPTION_FLAG:
@@ -108,8 +110,10 @@ set_value(struct argp_state *state, const struct option_spec *option, const char
  * arguments.  ARGP_ERR_UNKNOWN for all else.
  */
 static error_t
-parse_common(int key, char *value, struct argp_state *state, const char **pgdata)
+parse_common(int key, char *value, struct argp_state *state, const struct parse *parse)
 {
+	const char **pgdata = parse->pgdata;
+
 	switch (key)
 	{
 		case 'D':
@@ -122,7 +126,7 @@ parse_common(int key, char *value, struct argp_state *state, const char **pgdata
 			argp_error(state, "too many arguments (first is \"%s\")", value);
 			break;
 		case ARGP_KEY_END:
-			if (pgdata == NULL)
+			if (pgdata == NULL || parse->command->pgdata_optional)
 				break;
 			if (*pgdata == NULL)
 				*pgdata = getenv("PGDATA");
@@ -169,14 +173,15 @@ parse_option(int key, char *value, struct argp_state *state)
 	if (key == ARGP_KEY_END && command->check != NULL &&
 		!command->check(parse->values, message))
 		argp_error(state, "%s", message);
-	return parse_common(key, value, state, parse->pgdata);
+	return parse_common(key, value, state, parse);
 }
 
 /* An option's text with its range and its default. */
 static char *
 describe(const struct option_spec *option)
 {
-	const char *initial = option->initial_text != NULL ? option->initial_text : option->initial;
+	const char *initial = option->initial_text != NULL ? option->initial_text :
+		option->bare != NULL ? option->bare : option->initial;
 	char		range[64] = "";
 	char	   *text;
 
@@ -222,7 +227,7 @@ options__parse(const struct options_command *command, int argc, char **argv,
 		options[at] = (struct argp_option)
 		{
 			.name = option->name,.key = FIRST_KEY + (int) i,.arg = option->argument,
-				.doc = describe(option)
+				.flags = option->bare != NULL ? OPTION_ARG_OPTIONAL : 0,.doc = describe(option)
 		};
 		if (options[at++].doc == NULL)
 			err = -ENOMEM;

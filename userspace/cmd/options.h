@@ -36,6 +36,7 @@ struct option_spec
 	const char *initial;		/* default, as one would type it; NULL: none */
 	const char *initial_text;	/* shown as the default in place of "initial", or NULL */
 	const char *text;			/* what the option does */
+	const char *bare;			/* value if the option is given without one; NULL: it needs one */
 };
 
 /* The words on a command line that are no options. */
@@ -51,6 +52,7 @@ struct options_command
 	const struct option_spec *options;	/* besides --pgdata and --verbose */
 	const char *words;			/* placeholder of words that are no options, NULL: there are none */
 	size_t		words_offset;	/* of the struct option_words that receives them, bytes */
+	bool		pgdata_optional;	/* there may be no data directory */
 	const char *doc;			/* what the subcommand does; after \v: notes behind the options */
 	bool		(*check) (void *values, char message[OPTIONS_MESSAGE_BYTES]);	/* do the values fit
 																				 * together?  NULL:

@@ -34,20 +34,20 @@ struct trace_arguments
 
 static const struct option_spec options[] = {
 	{"interval", "SECONDS", OPTION_DECIMAL, MEMBER(interval), 0.1, 86400, NULL, NULL,
-	"time between reports while recovery runs; without it there is one at the end"},
+	.text = "time between reports while recovery runs; without it there is one at the end"},
 	{"count", "REPORTS", OPTION_INTEGER, MEMBER(count), 1, UINT32_MAX, NULL, NULL,
-	"stop after this many intervals"},
+	.text = "stop after this many intervals"},
 	{"json", NULL, OPTION_FLAG, MEMBER(json), 0, 0, NULL, NULL,
-	"report as JSON, one object on each line"},
+	.text = "report as JSON, one object on each line"},
 	{"output", "FILE", OPTION_TEXT, MEMBER(output), 0, 0, NULL, "standard output",
-	"write reports to FILE"},
+	.text = "write reports to FILE"},
 	{"attach", PROBE_PREFERRED "|" PROBE_FALLBACK, OPTION_CHOICE, MEMBER(attach), 0, 0, NULL,
 		"the first one that works",
-	"attach the BPF programs by this method, or fail"},
+	.text = "attach the BPF programs by this method, or fail"},
 	{"buffer", "BYTES", OPTION_INTEGER, MEMBER(buffer), 4096, 1073741824, "16777216", NULL,
-	"ring buffer for events, a power of two"},
+	.text = "ring buffer for events, a power of two"},
 	{"names", "auto|off", OPTION_CHOICE, MEMBER(names), 0, 0, "auto", NULL,
-	"get names of relations for the last report from a server that takes connections"},
+	.text = "get names of relations for the last report from a server that takes connections"},
 	{0}
 };
 
