@@ -26,6 +26,7 @@ static const struct subcommand subcommands[] = {
 	{"prefault", "read the blocks that redo of a part of WAL will need", cmd__prefault},
 	{"restore", "restore WAL from an archive ahead of redo, for restore_command", cmd__restore},
 	{"serve", "bring blocks into memory for a patched server's recovery", cmd__serve},
+	{"status", "show how far a recovery is and how long it will take", cmd__status},
 	{"trace", "show what a recovery waits for, block by block", cmd__trace},
 };
 

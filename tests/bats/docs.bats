@@ -32,7 +32,7 @@ nothing() {					# COMMAND...
 # Lost otherwise: what a new option does, and defaults that were changed.
 @test "--help and man page have the same options, ranges and defaults" {
 	local command
-	for command in check follow prefault restore serve trace; do
+	for command in check follow prefault restore serve status trace; do
 		"$redoahead" "$command" --help | docs help >"$work/help"
 		docs options "$top/userspace/redoahead-$command.1" >"$work/page"
 		same "$work/help" "$work/page"
@@ -41,7 +41,7 @@ nothing() {					# COMMAND...
 
 @test "ranges are those that the program enforces" {
 	local command option least most
-	for command in follow prefault restore serve trace; do
+	for command in follow prefault restore serve status trace; do
 		docs ranges "$top/userspace/redoahead-$command.1" >"$work/ranges"
 		[ -s "$work/ranges" ]
 		while read -r option least most; do

@@ -16,6 +16,7 @@ int			cmd__follow(int argc, char **argv);
 int			cmd__prefault(int argc, char **argv);
 int			cmd__restore(int argc, char **argv);
 int			cmd__serve(int argc, char **argv);
+int			cmd__status(int argc, char **argv);
 int			cmd__trace(int argc, char **argv);
 
 #endif							/* REDOAHEAD_CMD_CMD_H */

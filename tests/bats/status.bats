@@ -1,0 +1,241 @@
+#!/usr/bin/env bats
+# What `redoahead status` shows and answers, with a stand-in for the daemon, which sends
+# any document, and none.
+# bats file_tags=fast
+
+bats_require_minimum_version 1.5.0
+load lib/daemon
+
+documents=$BATS_TEST_DIRNAME/lib/metrics
+
+status_socket=pg_stat_tmp/redoahead-status.sock
+
+status() { "$redoahead" status -D "$pgdata" "$@"; }
+
+# The stand-in is $daemon, so that teardown ends it.
+serve_status() {			# MODE [DOCUMENT]
+	[ $# -lt 2 ] || cp "$2" "$work/document"
+	rm -f "$pgdata/$status_socket"
+	: >"$work/stand-in"
+	"$top/tests/tools/status_server.py" "$pgdata/$status_socket" "$1" "$work/document" >"$work/stand-in" 3>&- &
+	daemon=$!
+	wait_until "the stand-in" grep -q listening "$work/stand-in"
+}
+
+end_status() {
+	kill -KILL "$daemon"
+	wait "$daemon" || true
+	daemon=
+}
+
+# Change the document: Python statements about d and its recovery r.
+change() {					# STATEMENTS
+	python3 - "$work/document" "$1" <<'EOP'
+import json, sys
+with open(sys.argv[1]) as file:
+    d = json.load(file)
+r = d['recovery']
+exec(sys.argv[2])
+with open(sys.argv[1] + '.new', 'w') as file:
+    json.dump(d, file)
+EOP
+	mv "$work/document.new" "$work/document"
+}
+
+fails_with() {				# PATTERN OPTION...
+	local pattern=$1
+	shift
+	run -1 status "$@"
+	[[ $output == *$pattern* ]] || { echo "$output"; return 1; }
+}
+
+# Lost otherwise: where a recovery is, and when it will be done.
+@test "a line has phase, positions, rate, time left, look-ahead, in flight, coverage and limit" {
+	serve_status file "$documents/streaming.json"
+	run -0 status
+	[ "$output" = 'streaming 12.5 %: redo at 0/02000028 of 0/09000000, 1.60 MB/s, 73 s left (60 s to 90 s), look-ahead 8.39 MB, 64 in flight, coverage 99.3 %, limited by cpu' ]
+	cp "$documents/waiting.json" "$work/document"
+	run -0 status
+	[ "$output" = 'waiting for a recovery' ]
+	cp "$documents/checkpoint.json" "$work/document"
+	run -0 status
+	[[ $output == 'end-of-recovery checkpoint 100.0 %: redo at 0/9000000 of 0/9000000'*'limited by checkpoint' ]]
+	cp "$documents/crash.json" "$work/document"
+	run -0 status
+	[ "$output" = 'crash recovery: position not known yet, 0 B/s' ]
+	cp "$documents/streaming.json" "$work/document"
+	change 'd["phase"] = "waiting"; d["recovery"] = None'
+	run -0 status
+	[ "$output" = 'waiting for a recovery; 3 so far, the last one took 33 s for 1.07 GB of WAL, coverage 99.8 %' ]
+}
+
+# Lost otherwise: scripts that read the status.
+@test "--json has each member and its value, and --prometheus is what the daemon's file has" {
+	serve_status file "$documents/streaming.json"
+	status --json >"$work/json"
+	python3 -c 'import json, sys; one, other = (json.load(open(path)) for path in sys.argv[1:]); assert one == other' \
+		"$work/json" "$documents/streaming.json"
+	status --prometheus >"$work/metrics"
+	"$tools/status_metrics" <"$documents/streaming.json" | diff -u - "$work/metrics"
+	end_status
+	fails_with 'no daemon listens there any more' --prometheus
+	status --prometheus 2>/dev/null >"$work/metrics" || true
+	grep -q "^redoahead_up{data_directory=\"$pgdata\"} 0$" "$work/metrics"
+}
+
+# Lost otherwise: the reason, and what to do about it.
+@test "without a daemon the reason and the remedy are reported" {
+	fails_with 'No such file or directory; start redoahead serve or redoahead follow'
+	: >"$pgdata/$status_socket"
+	fails_with 'no daemon listens there any more'
+	serve_status file "$documents/waiting.json"
+	end_status
+	fails_with 'no daemon listens there any more: Connection refused'
+	run -1 "$redoahead" status -D "$work"
+	[[ $output == *'is not a PostgreSQL data directory'* ]]
+	run -2 "$redoahead" status
+	[[ $output == *'give one with -D or in PGDATA, or the daemon'*'--socket'* ]]
+	run -2 status --json --probe
+	run -2 status --socket=
+	run -2 status 5
+	# The socket for servers is another one.
+	start --
+	fails_with 'not a socket for status' --socket "$socket"
+}
+
+# Lost otherwise: status for the group that the daemon allows, and the reason for all others.
+@test "the socket's mode decides who may read the status, and a socket may have any path" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to run as another user"
+	local deep
+	serve_status file "$documents/waiting.json"
+	chmod 755 "$work" "$pgdata" "$pgdata/pg_stat_tmp"
+	chmod 600 "$pgdata/$status_socket"
+	as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$redoahead" status "$@"; }
+	run -1 as_nobody --socket "$pgdata/$status_socket"
+	[[ $output == *'Permission denied; run this as the owner of the data directory, or as a member'* ]]
+	chmod 666 "$pgdata/$status_socket"
+	run -0 as_nobody --socket "$pgdata/$status_socket"
+	run -0 as_nobody -D "$pgdata"
+	# Longer than the address of a socket may be.
+	deep=$work/$(printf 'd%.0s' {1..150})
+	mkdir "$deep"
+	mv "$pgdata/$status_socket" "$deep/s"
+	run -0 "$redoahead" status --socket "$deep/s"
+	[ "$output" = 'waiting for a recovery' ]
+	(cd "$deep" && "$redoahead" status --socket s)
+	mv "$deep/s" "$pgdata/s"
+	run -0 "$redoahead" status -D "$pgdata" --socket s
+}
+
+# Lost otherwise: a prompt, and the memory of the machine, to a daemon that is not well.
+@test "what a sick daemon sends is refused in time" {
+	local mode begun
+	for mode in silent stuck; do
+		serve_status "$mode" "$documents/streaming.json"
+		begun=$EPOCHREALTIME
+		fails_with "$([ "$mode" = stuck ] && echo 'the document is not complete in time' ||
+			echo 'the daemon takes no connection')"
+		awk -v begun="$begun" -v now="$EPOCHREALTIME" 'BEGIN { exit !(now - begun > 4.5 && now - begun < 15) }'
+		end_status
+	done
+	serve_status endless
+	fails_with 'sends more than 1048576 bytes'
+	end_status
+	serve_status empty
+	fails_with 'the daemon sent nothing'
+	end_status
+	serve_status cut "$documents/streaming.json"
+	fails_with 'is not complete'
+	end_status
+	serve_status slow "$documents/waiting.json"
+	run -0 status
+	[ "$output" = 'waiting for a recovery' ]
+}
+
+# Lost otherwise: a terminal whose title or contents another user may set.
+@test "garbage and hostile documents are refused or harmless" {
+	local text
+	serve_status file "$documents/streaming.json"
+	head -c 100000 /dev/urandom >"$work/garbage"
+	for text in '[]' '"x"' '7' 'null' '{}' '{"version": "1"}' '{"version": 1}' '{} {}' '{"version": 1}x' \
+		"$(printf '[%.0s' {1..100000})"; do
+		printf '%s' "$text" >"$work/document"
+		run -1 status
+		[[ $output == *'redoahead: error: '* ]]
+	done
+	printf '{"version": 1}\0' >"$work/document"
+	fails_with 'sends no status document'
+	cp "$work/garbage" "$work/document"
+	fails_with 'sends no status document'
+	cp "$documents/streaming.json" "$work/document"
+	change 'd["version"] = 2'
+	fails_with 'is of version 2, this program knows 1; use the redoahead of the daemon'
+	change 'd["version"] = 1; d["phase"] = "dancing"'
+	fails_with 'no known phase'
+	# Text for the terminal is printable, and numbers are numbers.
+	cp "$documents/streaming.json" "$work/document"
+	change 'r["limit"] = "\33]0;mine\7\x9b31m"; r["replay_lsn"] = "\33[2J"; r["end_lsn"] = "0/1" + "0" * 99'
+	change 'r["bytes_per_second"] = -1; r["time_left_seconds"] = 1e308; r["time_left_max_seconds"] = "x"; r["coverage"] = 7'
+	change 'r["blocks_in_flight"] = float("nan"); r["lookahead_bytes"] = 1e300; r["progress"] = [0.5]'
+	run -0 status
+	[ "$output" = 'streaming: position not known yet, > 9999 d left, look-ahead > 1000000 PB, limited by ?]0;mine???31m' ]
+}
+
+# Lost otherwise: a server whose recovery would have ended is restarted, or one that
+# hangs is not.
+@test "--probe: 0 while recovery advances or nothing should, 1 while it stands still" {
+	serve_status file "$documents/streaming.json"
+	run -0 status --probe
+	[[ $output == 'streaming 12.5 %'* ]]
+	change 'd["phase"] = "crash recovery"; r["stalled_seconds"] = 59.9'
+	run -0 status --probe
+	run -1 status --probe=59
+	[[ $output == 'stalled for 60 s: crash recovery 12.5 %: redo at 0/02000028'* ]]
+	change 'r["stalled_seconds"] = 60'
+	run -1 status --probe
+	# A restart would help none of these.
+	change 'r["limit"] = "wal supply"'
+	run -1 status --probe
+	change 'd["phase"] = "archive recovery"'
+	run -0 status --probe
+	change 'r["limit"] = "lock conflict"'
+	run -0 status --probe
+	change 'r["limit"] = "device latency"; r["remaining_bytes"] = 0'
+	run -0 status --probe
+	change 'r["remaining_bytes"] = 1; d["phase"] = "end-of-recovery checkpoint"'
+	run -0 status --probe
+	change 'd["phase"] = "waiting"; d["recovery"] = None'
+	run -0 status --probe
+	# The daemon need not be on this machine's processes, nor is a data directory needed.
+	run -0 "$redoahead" status --socket "$pgdata/$status_socket" --probe
+	# Whatever the daemon says, a server that takes connections has started.
+	cp "$documents/streaming.json" "$work/document"
+	change 'd["phase"] = "crash recovery"; r["stalled_seconds"] = 600'
+	run -1 status --probe
+	printf '%s\n' 1 "$pgdata" 1 5432 /tmp '*' '1 2' 'ready   ' >"$pgdata/postmaster.pid"
+	run -0 status --probe
+	[ "$output" = 'the server takes connections' ]
+}
+
+# Lost otherwise: a healthy server, to a daemon that has died or hangs.
+@test "--probe without a daemon: the server's own state, within a second" {
+	local state begun
+	run -0 status --probe
+	[[ $output == *'no server runs' ]]
+	for state in "standby " stopping "" starting; do
+		printf '%s\n' 4194305 "$pgdata" 1 5432 /tmp '*' '1 2' "$state" >"$pgdata/postmaster.pid"
+		run -0 status --probe
+	done
+	[[ $output == *'no process of the server is visible here' ]]
+	serve_status stuck "$documents/streaming.json"
+	begun=$EPOCHREALTIME
+	run -0 status --probe
+	[[ $output == *'the document is not complete in time'* ]]
+	awk -v begun="$begun" -v now="$EPOCHREALTIME" 'BEGIN { exit !(now - begun < 3) }'
+	# Before initdb or a base backup is complete.
+	run -0 "$redoahead" status -D "$work/none" --probe
+	rm "$pgdata/PG_VERSION"
+	run -0 status --probe
+	[[ $output == *'there is no complete data directory, so there is nothing to recover' ]]
+	run -2 status --probe=0
+}

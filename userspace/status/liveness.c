@@ -1,0 +1,171 @@
+/*
+ * liveness.c
+ *		Does a recovery advance, by the status document of a daemon or, without a daemon,
+ *		by the server's own state?
+ *
+ * Who asks restarts a server that does not.  A restart begins the recovery anew, so only
+ * what a restart could help counts as stalled: not waiting for WAL, for a query, or for
+ * the user who paused it.  Without a daemon the position of redo is not known; then a
+ * crash recovery is stalled whose startup process does no work, and all else is not.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/activity.h"
+#include "cluster/controlfile.h"
+#include "cluster/processes.h"
+#include "status/liveness.h"
+#include "status/text.h"
+
+/* How often the startup process is examined, and the time between, ns. */
+#define WORK_SAMPLES	16
+#define WORK_PAUSE_NS	50000000
+
+/* What the postmaster reports in its file. */
+enum postmaster_state
+{
+	POSTMASTER_NONE,			/* there is no file */
+	POSTMASTER_STARTING,
+	POSTMASTER_READY,			/* it takes connections */
+	POSTMASTER_STANDBY,			/* a standby that takes none, by its settings */
+	POSTMASTER_STOPPING,
+	POSTMASTER_OTHER
+};
+
+/*
+ * By a status document: a recovery is stalled whose position has been the same for so
+ * many seconds, without one of the reasons above.
+ */
+enum liveness
+liveness__of_document(const struct values *document, double seconds,
+					  char reason[LIVENESS_REASON_BYTES])
+{
+	const struct values_recovery *recovery = &document->recovery;
+	char		line[TEXT_LINE_BYTES];
+	char		number[TEXT_NUMBER_BYTES];
+
+	text__line(line, document);
+	snprintf(reason, LIVENESS_REASON_BYTES, "%s", line);
+	if (document->phase == VALUES_WAITING || document->phase == VALUES_CHECKPOINT)
+		return LIVENESS_ADVANCES;
+	if (!document->has_recovery)
+		return LIVENESS_UNKNOWN;
+	if (recovery->replay_lsn[0] == '\0')
+		return recovery->elapsed < seconds ? LIVENESS_ADVANCES : LIVENESS_UNKNOWN;
+	if (isnan(recovery->stalled))
+		return LIVENESS_UNKNOWN;
+	/* A crash recovery has its WAL, and no queries beside it. */
+	if (recovery->stalled < seconds || recovery->remaining == 0 ||
+		(document->phase != VALUES_CRASH_RECOVERY &&
+		 (strcmp(recovery->limit, "wal supply") == 0 ||
+		  strcmp(recovery->limit, "lock conflict") == 0)))
+		return LIVENESS_ADVANCES;
+	snprintf(reason, LIVENESS_REASON_BYTES, "stalled for %s: %.400s",
+			 text__duration(number, recovery->stalled), line);
+	return LIVENESS_STALLED;
+}
+
+/* The state in postmaster.pid, which is its eighth line. */
+static enum postmaster_state
+read_postmaster_state(const struct cluster *cluster)
+{
+	static const struct
+	{
+		const char *word;		/* in the file, with spaces behind it */
+		enum postmaster_state state;
+	}			states[] = {
+		{"starting", POSTMASTER_STARTING}, {"ready", POSTMASTER_READY},
+		{"standby", POSTMASTER_STANDBY}, {"stopping", POSTMASTER_STOPPING},
+	};
+	char		text[8192];
+	const char *line = text;
+	int			n = cluster__read_file(cluster, "postmaster.pid", text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return POSTMASTER_NONE;
+	text[n] = '\0';
+	for (int i = 1; i < 8; i++)
+	{
+		line = strchr(line, '\n');
+		/* The file is written line by line while the server starts. */
+		if (line == NULL)
+			return POSTMASTER_STARTING;
+		line++;
+	}
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (strncmp(line, states[i].word, strlen(states[i].word)) == 0)
+			return states[i].state;
+	return *line == '\0' ? POSTMASTER_STARTING : POSTMASTER_OTHER;
+}
+
+/*
+ * By the postmaster's file alone, before a daemon is asked: a server that takes
+ * connections has started, whatever a standby's replay waits for.
+ */
+enum liveness
+liveness__of_postmaster(const struct cluster *cluster, char reason[LIVENESS_REASON_BYTES])
+{
+	if (read_postmaster_state(cluster) != POSTMASTER_READY)
+		return LIVENESS_UNKNOWN;
+	snprintf(reason, LIVENESS_REASON_BYTES, "the server takes connections");
+	return LIVENESS_ADVANCES;
+}
+
+/* Does a process run, wait for a device or a CPU, or has it run, at any of the samples? */
+static bool
+does_work(pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = WORK_PAUSE_NS};
+	struct activity_work first;
+	struct activity_work now;
+
+	if (activity__read_work(pid, &first) < 0)
+		return true;			/* it has just ended, so something happens */
+	for (int i = 0; i < WORK_SAMPLES; i++)
+	{
+		/* One that is stopped by a signal or a debugger has no work. */
+		if (activity__read_work(pid, &now) < 0 || now.state == 'R' || now.state == 'D' ||
+			now.run_us != first.run_us || now.queued_us != first.queued_us)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* By the processes of the server. */
+enum liveness
+liveness__of_processes(const struct cluster *cluster, char reason[LIVENESS_REASON_BYTES])
+{
+	enum postmaster_state state = read_postmaster_state(cluster);
+	struct activity_server server;
+	struct controlfile control;
+	const char *text = NULL;
+
+	if (state == POSTMASTER_NONE)
+		text = "no server runs";
+	else if (state != POSTMASTER_STARTING)
+		text = state == POSTMASTER_READY ? "the server takes connections" :
+			state == POSTMASTER_STANDBY ? "the server is a standby without connections" :
+			"the server is not starting";
+	else if (!activity__read_server(cluster, &server))
+		text = "no process of the server is visible here";
+	else if (server.checkpoint)
+		text = "the end-of-recovery checkpoint runs";
+	else if (server.startup == 0 || server.timeline == 0)
+		text = "the server starts, and redo does not run";
+	else if (controlfile__read(&control, cluster) < 0 ||
+			 control.state != CONTROLFILE_IN_CRASH_RECOVERY)
+		text = "archive recovery, which may wait for WAL";
+	else if (does_work(server.startup))
+		text = "crash recovery, and the startup process works";
+	if (text != NULL)
+	{
+		snprintf(reason, LIVENESS_REASON_BYTES, "%s", text);
+		return LIVENESS_ADVANCES;
+	}
+	snprintf(reason, LIVENESS_REASON_BYTES, "stalled: crash recovery, and the startup process "
+			 "(%d) does no work", (int) server.startup);
+	return LIVENESS_STALLED;
+}
