@@ -4,9 +4,31 @@
 
 bats_require_minimum_version 1.5.0
 load lib/servers
+load lib/follow
 load lib/systemd
 
-setup_file() { suite_begin; }
+setup_file() {
+	suite_begin
+	boot_machine
+	[ ! -s "$WORK/no-machine" ] || return 0
+	make_crashed 5 24000
+	copy_cluster "$WORK/crashed" "$WORK/recovered"
+	recover_with "$STOCK" "$WORK/recovered"
+}
+
+teardown() {
+	if [ -z "${BATS_TEST_COMPLETED:-}" ] && [ -s "$WORK/init" ]; then
+		inside journalctl --no-pager -n 40
+		tail -n 20 "$cluster.log" || true
+	fi
+	reset_machine
+	case_end
+}
+
+teardown_file() {
+	halt_machine
+	suite_end
+}
 
 # A directory of units as installed, whose programs exist.
 installed_units() {
@@ -90,4 +112,241 @@ run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${wi
 		grep -qF -- "$message" "$units/run-unit" || { echo "no message: $message"; return 1; }
 	done <"$CASE/explained"
 	[ "$(wc -l <"$CASE/explained")" -eq "$(grep -cE '\bfail "' "$units/run-unit")" ]
+}
+
+# ---------- on a machine ----------
+
+# Seconds of a command.
+seconds_of() {
+	local TIMEFORMAT=%R
+	{ time "$@" >/dev/null; } 2>&1
+}
+
+# Is there another daemon than this one?
+another_runs() {			# PID
+	local pid
+	pid=$(main_pid "$daemon")
+	[ -n "$pid" ] && [ "$pid" != "$1" ]
+}
+
+# Run a command where the daemon sees the files that it sees.
+beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_user" --clear-groups -- "$@"; }
+
+# Lost otherwise: the start of a recovery, which is where a cold cache costs most.
+@test "the daemon starts with the server, before it" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	sc enable "$daemon"
+	start_main
+	sc is-active "$daemon"
+	[[ $(tr '\0' ' ' <"/proc/$(main_pid "$daemon")/cmdline") == "/usr/bin/redoahead serve "* ]]
+	[ "$(property "$daemon" StatusText)" = "prefetching for a recovery" ]
+	[ "$(property "$daemon" ActiveEnterTimestampMonotonic)" -le "$(property "$server" InactiveExitTimestampMonotonic)" ]
+	# No line about a server without one.
+	log_is "$cluster" "$connected"
+	ends_well
+	# It belongs to the server.
+	no sc is-active "$daemon"
+}
+
+# Lost otherwise: the server, where redoahead is broken.
+@test "a server starts and recovers with a unit that fails" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	printf '[Service]\nEnvironment=REDOAHEAD_COMMAND=run\n' | drop_in "$daemon"
+	sc enable "$daemon"
+	start_main
+	[ "$(property "$daemon" ActiveState)" = failed ]
+	# Wrong usage is not tried again.
+	[ "$(property "$daemon" NRestarts)" -eq 0 ]
+	ends_well
+}
+
+# Lost otherwise: prefetching, or the server, whenever the daemon has gone.  A kill stands
+# for that of the kernel when memory ends.
+@test "in one recovery the daemon starts late, restarts and is killed" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	start_main
+	feed "$cluster"
+	no sc is-active "$daemon"
+	postmaster=$(head -n 1 "$cluster/postmaster.pid")
+	sc start "$daemon"
+	feed_until_connected 1
+
+	sc restart "$daemon"
+	feed_until_connected 2
+
+	first=$(main_pid "$daemon")
+	kill -KILL "$first"
+	wait_until "another daemon" another_runs "$first"
+	[ "$(property "$daemon" NRestarts)" -eq 1 ]
+	feed_until_connected 3
+	[ "$(head -n 1 "$cluster/postmaster.pid")" -eq "$postmaster" ]
+	ends_well
+}
+
+# Lost otherwise: upgrades of the package while a recovery runs.
+@test "in a recovery, the program is upgraded and the daemon restarted" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	sc start "$daemon"
+	start_main
+	feed_until_connected 1
+	postmaster=$(head -n 1 "$cluster/postmaster.pid")
+	# As a package does: the new file replaces the name, and the old program runs on.
+	old=$(main_pid "$daemon")
+	inside sh -c 'cp /usr/bin/redoahead /usr/bin/new && mv /usr/bin/new /usr/bin/redoahead'
+	[[ $(readlink "/proc/$old/exe") == *' (deleted)' ]]
+	sc daemon-reload
+	sc try-restart "$daemon"
+	[[ $(readlink "/proc/$(main_pid "$daemon")/exe") != *' (deleted)' ]]
+	feed_until_connected 2
+	[ "$(head -n 1 "$cluster/postmaster.pid")" -eq "$postmaster" ]
+	ends_well
+}
+
+# Lost otherwise: a quick restart of the server, which waits for the unit.
+@test "in a recovery, it stops within a second, and leaves nothing" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	sc start "$daemon"
+	start_main
+	feed_until_connected 1
+	seconds=$(seconds_of sc stop "$daemon")
+	echo "stopped within $seconds s"
+	[ "${seconds%.*}" -lt 1 ]
+	[ "$(property "$daemon" Result)" = success ]
+	[ ! -e "$cluster/pg_stat_tmp/redoahead.sock" ]
+	ends_well
+}
+
+# Lost otherwise: a mode that fits, after the extension has been installed or removed; and
+# the recovery after a crash.
+@test "a restart of the server decides anew what runs, and a crash leaves it running" {
+	need_machine
+	make_main
+	sc enable "$daemon"
+	start_main
+	follower=$(main_pid "$daemon")
+	[[ $(tr '\0' ' ' <"/proc/$follower/cmdline") == "/usr/bin/redoahead follow "* ]]
+	feed_rest "$cluster"
+	wait_until "the end for follow" logs "$daemon" 'recovery ended'
+	wait_until "the server's unit" sc is-active "$server"
+
+	kill -KILL "$(pgrep -f "^[^ ]*postgres -D /var/lib/postgresql/18/main")"
+	wait_until "the failure of the server" sc is-failed "$server"
+	[ "$(main_pid "$daemon")" = "$follower" ]
+	sc start "$server"
+	[ "$(main_pid "$daemon")" = "$follower" ]
+
+	inside sh -c 'echo "shared_preload_libraries = redoahead" >>/etc/postgresql/18/main/postgresql.conf'
+	sc restart "$server"
+	[[ $(tr '\0' ' ' <"/proc/$(main_pid "$daemon")/cmdline") == "/usr/bin/redoahead serve "* ]]
+}
+
+# Lost otherwise: log rotation, and the daemon, to a reload.
+@test "a reload opens the output files again" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	printf '[Service]\nEnvironment=REDOAHEAD_OPTIONS=--timeline=/var/lib/redoahead/18-main/timeline\n' | drop_in "$daemon"
+	sc start "$daemon"
+	pid=$(main_pid "$daemon")
+	inside mv /var/lib/redoahead/18-main/timeline /var/lib/redoahead/18-main/old
+	sc reload "$daemon"
+	wait_until "the file" inside test -e /var/lib/redoahead/18-main/timeline
+	wait_until "the end of the reload" sc is-active "$daemon"
+	[ "$(main_pid "$daemon")" = "$pid" ]
+}
+
+# Lost otherwise: prefetching, by a loop that hangs; here the whole process is stopped.
+@test "a daemon that hangs is replaced" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	printf '[Service]\nWatchdogSec=2s\nTimeoutStopSec=1s\n' | drop_in "$daemon"
+	sc start "$daemon"
+	# It lives longer than that if it does not hang.
+	pid=$(main_pid "$daemon")
+	begun=$(date +%s)
+	wait_until "more than that" eval '[ $(($(date +%s) - begun)) -ge 4 ]'
+	[ "$(main_pid "$daemon")" = "$pid" ]
+	kill -STOP "$pid"
+	wait_until "another daemon" another_runs "$pid"
+	inside journalctl --no-pager -u "$daemon" | grep -q 'Watchdog timeout'
+}
+
+# Lost otherwise: io_uring, the check of the page cache and the memory of the startup
+# process, to a filter; or the data, to who takes over the daemon.
+@test "the daemon has what it needs and no more" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	sc start "$daemon"
+	start_main
+	feed_until_connected 1
+	logs "$daemon" 'serving .* with io_uring'
+	no logs "$daemon" 'warning|cannot'
+	status=/proc/$(main_pid "$daemon")/status
+	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Bnd|Amb):	0*$' "$status")" -eq 5 ]
+	grep -qE '^NoNewPrivs:	1' "$status"
+	grep -qE '^Seccomp:	2' "$status"
+	grep -qE '^Max open files +4096 ' "${status%status}limits"
+	# `ip` may be missing; the file names the interfaces after two lines.
+	[ "$(tail -n +3 "${status%status}net/dev" | cut -d : -f 1 | tr -d ' ')" = lo ]
+	main=/var/lib/postgresql/18/main
+	beside touch "$main/pg_stat_tmp/file" /var/lib/redoahead/18-main/file
+	no beside touch "$main/file" "$main/base/file" /tmp/../etc/file
+	[ ! -e "$cluster/file" ]
+	rm "$cluster/pg_stat_tmp/file"
+	ends_well
+}
+
+# Lost otherwise: what follow needs, which is more than serve does.
+@test "follow reads the position of redo from memory, or by BPF with the drop-in of the examples" {
+	need_machine
+	make_main
+	sc start "$daemon"
+	start_main
+	wait_until "the position" logs "$daemon" 'following redo by memory'
+	no logs "$daemon" 'warning|cannot'
+	ends_well
+
+	need_bpf
+	make_main
+	{ cat "$units/examples/follow-bpf.conf"; echo Environment=REDOAHEAD_OPTIONS=--position=bpf; } | drop_in "$daemon"
+	sc start "$daemon"
+	start_main
+	wait_until "the position" logs "$daemon" 'following redo by bpf'
+	grep -qE '^CapEff:	000000c000000000' "/proc/$(main_pid "$daemon")/status"
+	ends_well
+}
+
+# Lost otherwise: servers that are not Debian's.
+@test "the unit of a data directory is tied to a server of another name" {
+	need_machine
+	make_main
+	daemon=$(systemd-escape --path --template=redoahead-data@.service /var/lib/postgresql/18/main)
+	daemon=${daemon%.service}
+	server=postgresql-18
+	inside sh -c 'cat >/run/systemd/system/postgresql-18.service' <<-end
+		[Service]
+		Type=exec
+		User=postgres
+		ExecStart=/usr/lib/postgresql/18/bin/postgres -D /var/lib/postgresql/18/main
+		KillSignal=SIGINT
+		TimeoutSec=0
+		StandardError=append:/var/lib/postgresql/18/main.log
+	end
+	settings "$cluster" shared_preload_libraries=redoahead unix_socket_directories=/run/postgresql
+	drop_in "$daemon" <"$units/examples/other-unit.conf"
+	sc enable "$daemon"
+	start_main
+	feed_until_connected 1
+	logs "$daemon" 'serving "/var/lib/postgresql/18/main"'
+	feed_rest "$cluster"
+	sc restart "$server"
+	sc is-active "$daemon"
+	sc stop "$server"
+	no sc is-active "$daemon"
+	sc disable "$daemon"
+	same_data "$WORK/recovered" "$cluster"
 }

@@ -3,7 +3,6 @@
 # in postgresql/ there is its /var/lib/postgresql.
 
 units=$BATS_TEST_DIRNAME/../../scripts/systemd
-MACHINE=${WORK:-}/machine
 
 # Where cgroups of version 2 are mounted.
 cgroup_mount() { findmnt -nro TARGET -t cgroup2 | head -n 1; }
@@ -30,4 +29,126 @@ install_units() {			# DIRECTORY
 	install -D -m 755 "$units/run-unit" "$1/libexec/redoahead/run-unit"
 	mkdir -p "$1/lib/systemd/system"
 	install -m 644 "$units"/*.service "$1/lib/systemd/system"
+}
+
+# ---------- the machine ----------
+
+# Names of places, once there is $WORK.
+machine_names() {
+	MACHINE=$WORK/machine
+	cluster=$MACHINE/postgresql/18/main
+}
+[ -z "${WORK:-}" ] || machine_names
+
+# Boot it, with units and program installed, and the patched server as Debian's PostgreSQL 18.
+boot_machine() {
+	local tree
+	machine_names
+	tree=$MACHINE/etc
+	why_no_machine >"$WORK/no-machine" 2>&1
+	[ ! -s "$WORK/no-machine" ] || return 0
+	mkdir -p "$MACHINE/usr/lib/postgresql" "$tree/systemd/system" "$tree/postgresql" "$MACHINE/postgresql/18"
+	install_units "$MACHINE/usr"
+	ln -s "$PATCHED" "$MACHINE/usr/lib/postgresql/18"
+	printf '[Unit]\nRequires=basic.target\nAfter=basic.target\n' >"$tree/systemd/system/redoahead-test.target"
+	install -m 755 "$WORK/restore" "$MACHINE/postgresql"
+	chown "$redoahead_user:" "$MACHINE/postgresql" "$MACHINE/postgresql/18"
+	mktemp -d "$(cgroup_mount)/redoahead-test.XXXXXX" >"$WORK/cgroup"
+	unshare --mount --pid --fork --kill-child --propagation private \
+		"$BATS_TEST_DIRNAME/lib/boot-systemd" "$MACHINE" "$(<"$WORK/cgroup")" "$redoahead_cache" \
+		>"$WORK/boot.log" 2>&1 </dev/null 3>&- &
+	echo $! >"$WORK/unshare"
+	wait_until "the start of systemd" has_booted || { cat "$WORK/boot.log"; return 1; }
+}
+
+has_booted() {
+	pgrep -P "$(<"$WORK/unshare")" >"$WORK/init" &&
+		[ "$(sc is-system-running)" != offline ] && sc is-active redoahead-test.target
+}
+
+halt_machine() {
+	[ -s "$WORK/init" ] || return 0
+	kill -KILL "$(<"$WORK/init")"
+	wait_until "the end of systemd" is_gone "$(<"$WORK/unshare")"
+	find "$(<"$WORK/cgroup")" -depth -type d -exec rmdir {} + 2>/dev/null || true
+}
+
+# Run a command on the machine.
+inside() { timeout "$patience" nsenter -t "$(<"$WORK/init")" -m -p -C -u -i -n -- "$@"; }
+sc() { inside systemctl --no-pager "$@"; }
+property() { sc show -P "$2" "$1"; }			# UNIT NAME
+
+# A process of the machine, as a process of this one.
+main_pid() {				# UNIT
+	local pid
+	pid=$(property "$1" MainPID)
+	[ "$pid" -gt 0 ] && cat /proc/[0-9]*/status 2>/dev/null |
+		awk -v pid="$pid" '/^Pid:/ { outer = $2 } /^NSpid:/ && NF == 3 && $3 == pid { print outer }'
+}
+
+# What a unit has logged since it was last started.
+journal() { inside journalctl --no-pager -o cat "_SYSTEMD_INVOCATION_ID=$(property "$1" InvocationID)"; }
+logs() { journal "$1" | grep -qE -- "$2"; }		# UNIT PATTERN
+
+# Add a drop-in from standard input to a unit.
+drop_in() {					# UNIT-WITHOUT-SUFFIX
+	inside sh -c 'mkdir -p "/run/systemd/system/$1.service.d" && cat >"/run/systemd/system/$1.service.d/test.conf"' - "$1"
+	sc daemon-reload
+}
+
+# No drop-ins, nothing runs, and nothing has failed.
+reset_machine() {
+	[ -s "$WORK/init" ] || return 0
+	sc stop '*redoahead*.service' '*postgres*.service' 2>&1
+	inside sh -c 'rm -rf /run/systemd/system/*.d /run/systemd/system/*postgres*'
+	sc disable redoahead@18-main >/dev/null 2>&1 || true
+	sc daemon-reload
+	sc reset-failed
+}
+
+# ---------- Debian's cluster 18/main ----------
+
+server=postgresql@18-main
+daemon=redoahead@18-main
+
+# Make the crashed cluster that of the machine, with its configuration where Debian has it.
+# Its WAL comes from an archive that the test feeds.
+make_main() {
+	local archive=/var/lib/postgresql/18/main.archive
+	rm -rf "$cluster" "$cluster".*
+	copy_cluster "$WORK/crashed" "$cluster"
+	feed_from_archive "$cluster"
+	as_server_user touch "$cluster.log"
+	settings "$cluster" restore_command="/var/lib/postgresql/restore $archive %f %p" log_destination=stderr
+	inside sh -c 'install -d -o postgres -g postgres /etc/postgresql/18/main /run/postgresql /var/log/postgresql; cd /etc/postgresql/18/main; cat >postgresql.conf; echo auto >start.conf; echo "local all all trust" >pg_hba.conf; touch pg_ident.conf; ln -sfn /var/lib/postgresql/18/main.log log; chown -h postgres: *' <<-end
+		data_directory = '/var/lib/postgresql/18/main'
+		hba_file = '/etc/postgresql/18/main/pg_hba.conf'
+		ident_file = '/etc/postgresql/18/main/pg_ident.conf'
+		unix_socket_directories = '/run/postgresql'
+		${1:-}
+	end
+}
+
+# Start the server, and wait until it waits for WAL.
+start_main() {
+	sc start --no-block "$server"
+	wait_until "the start of redo" grep -q 'redo starts at' "$cluster.log"
+}
+
+# Let recovery go on until the server has a daemon, the COUNT'th since its start.  It tries
+# again after seconds where it lost one within a minute.
+feed_until_connected() {	# COUNT
+	until [ "$(grep -c 'redoahead: connected to daemon' "$cluster.log")" -ge "$1" ]; do
+		feed "$cluster" || return 1
+		sleep 0.3
+	done
+}
+
+# Let recovery end; the data must be that of a server without redoahead.
+ends_well() {
+	feed_rest "$cluster"
+	wait_until "the server's unit" sc is-active "$server"
+	sc stop "$server"
+	good_checksums "$cluster"
+	same_data "$WORK/recovered" "$cluster"
 }
