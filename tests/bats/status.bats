@@ -239,3 +239,103 @@ fails_with() {				# PATTERN OPTION...
 	[[ $output == *'there is no complete data directory, so there is nothing to recover' ]]
 	run -2 status --probe=0
 }
+
+# A document with a history.
+make_history() {
+	cp "$documents/streaming.json" "$work/document"
+	change 'r["history"] = {"bytes_per_second": [float(i) for i in range(240)], "blocks_in_flight": [64] * 240,
+		"coverage": [None] * 120 + [i / 120 for i in range(120)]}'
+}
+
+# --watch in a terminal that tests/tools/terminal.py plays; what it prints is in $output.
+watch() {					# COLUMNSxLINES STEP...
+	run -0 "${watch_in[@]}" "$top/tests/tools/terminal.py" "$@" -- "$redoahead" status -D "$pgdata" --watch="${interval:-0.2}"
+}
+
+watch_in=(env TERM=xterm LC_ALL=C.UTF-8)
+
+# Lost otherwise: a view that is wrong once the window has another size.
+@test "--watch shows all on a full screen, whatever its size, and q ends it" {
+	make_history
+	serve_status file
+	watch 80x24 'wait:q: quit' print key:q end
+	[ "${lines[0]}" = streaming ]
+	[ "${lines[1]}" = 'time left   73 s (60 s to 90 s)' ]
+	[[ ${lines[2]} == '[########....'*'] 12.5 %' ]]
+	[[ $output == *$'\nredo        0/02000028 of 0/09000000\nrate        1.60 MB/s, mean 1.50 MB/s\nlimited by  cpu\n'* ]]
+	[[ $output == *$'\nrate        ▁▁▁'*$'█\nin flight   ███'*$'\ncoverage     '*▁▁▂*▇█*█$'\n'* ]]
+	[ "${lines[-1]}" = 'status 0' ]
+	# Smaller, narrow, tiny, and back.
+	watch 80x24 'wait:q: quit' size:60x10 'gone:q: quit' 'wait:^rate        ▁' print size:20x6 'wait:^[#.........] 12.5 %' \
+		size:1x1 wait:^s size:132x40 'wait:q: quit' print key:q end
+	[ "$(grep -c '^redo  *0/02000028 of 0/09000000$' <<<"$output")" -eq 2 ]
+	[[ $output == *'] 12.5 %'*'] 12.5 %'* ]]
+	# 20 columns, another locale, a terminal of another kind.
+	watch_in=(env TERM=vt100 LC_ALL=C)
+	watch 20x24 'wait:q: quit' print key:q end
+	[[ $output == *$'\nrate        __..,,--\n'* || $output == *$'\nrate        _.,-=+*#\n'* ]]
+	no grep -qE '.{21}' <<<"$output"
+	no grep -qP '[^\x00-\x7f]' <<<"$output"
+}
+
+# Lost otherwise: a shell without echo and cursor.
+@test "--watch restores the terminal whatever ends it" {
+	local name
+	make_history
+	serve_status file
+	for name in SIGINT SIGTERM SIGHUP SIGQUIT; do
+		watch 80x24 'wait:q: quit' "signal:$name" end
+		[[ $output == *'status 0' ]]
+	done
+	# As the terminal sends it, and while the daemon hangs.
+	watch 80x24 'wait:q: quit' key:$'\x03' end
+	end_status
+	serve_status stuck
+	watch 80x24 'wait:^no status' key:q end
+	# A terminal that is gone.
+	watch 80x24 'wait:^no status' hangup
+	# From job control.
+	end_status
+	serve_status file
+	watch 80x24 'wait:q: quit' signal:SIGTSTP signal:SIGCONT size:80x23 'wait:q: quit' key:q end
+}
+
+# Lost otherwise: the view of the next recovery, after the daemon was restarted.
+@test "--watch goes on without a daemon, and shows the next one" {
+	make_history
+	cp "$work/document" "$work/streaming"
+	serve_status file
+	(cd "$work" && interval=0.1 watch 80x24 wait:^streaming "run:kill -KILL $daemon" 'wait:no daemon listens there any more' print \
+		"run:rm '$pgdata/$status_socket'" 'wait:No such file or directory' \
+		"run:cp '$documents/waiting.json' '$work/document'" \
+		"run:'$top/tests/tools/status_server.py' '$pgdata/$status_socket' file '$work/document' >/dev/null 2>&1 & echo \$! >'$work/next'" \
+		wait:^waiting 'gone:no status' "run:cp '$work/streaming' '$work/document'" wait:^streaming \
+		"run:echo garbage >'$work/document'" 'wait:no status document' key:q end)
+	wait "$daemon" || true
+	daemon=
+	kill "$(cat "$work/next")"
+}
+
+# Lost otherwise: a log of a recovery, and any view on a terminal without a cursor.
+@test "--watch prints a line each interval where there is no full screen" {
+	serve_status file "$documents/streaming.json"
+	"$redoahead" status -D "$pgdata" --watch=0.1 </dev/null >"$work/lines" 3>&- &
+	local watcher=$!
+	has_lines() { [ "$(grep -c '^streaming 12.5 %' "$work/lines")" -ge "$1" ]; }
+	wait_until "three lines" has_lines 3
+	end_status
+	wait_until "the loss of the daemon" grep -q 'no daemon listens there any more' "$work/lines"
+	serve_status file
+	: >"$work/lines"
+	wait_until "the next daemon" has_lines 1
+	kill -TERM "$watcher"
+	wait "$watcher"
+	# A pipe that is closed ends it.
+	PGDATA=$pgdata run -0 bash -c '"$0" status --watch=0.1 2>/dev/null | head -n 2' "$redoahead"
+	[ "${#lines[@]}" -eq 2 ]
+	for term in dumb '' no-such-terminal; do
+		watch_in=(env TERM="$term")
+		watch 200x5 'wait:limited by cpu' print signal:SIGINT end
+		[[ $output == *'streaming 12.5 %'* ]]
+	done
+}

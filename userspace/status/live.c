@@ -28,6 +28,9 @@
 /* A daemon must respond in this time, because keys wait meanwhile, ms. */
 #define TIMEOUT_MS	1000
 
+/* Least time for keys and signals between two documents, us. */
+#define MIN_PAUSE_US	50000
+
 struct live
 {
 	const char *socket;			/* path of the daemon's socket */
@@ -163,9 +166,9 @@ live__run(const char *socket, double interval)
 		next_us += live.interval_us;
 		read_document(&live);
 		err = show(&live, true);
-		/* One that came late counts from its end. */
-		if (next_us < clock__now_us())
-			next_us = clock__now_us();
+		/* A daemon that is slow must not keep keys waiting for ever. */
+		if (next_us < clock__now_us() + MIN_PAUSE_US)
+			next_us = clock__now_us() + MIN_PAUSE_US;
 	}
 	while (err == 0 && !wait_until(&live, next_us, &err));
 	if (live.full)
