@@ -61,6 +61,13 @@ nothing() {					# COMMAND...
 	same "$work/columns" "$work/page"
 }
 
+@test "the man page has each member of the status" {
+	docs members "$BATS_TEST_DIRNAME/lib/metrics/down.json" "$top/userspace/monitor/document.c" |
+		grep -vE '^(cpu|device_latency|device_throughput|wal_supply|lock_conflict|checkpoint|interval_seconds)$' >"$work/members"
+	docs rows "$top/userspace/redoahead-status.1" STATUS >"$work/page"
+	same "$work/members" "$work/page"
+}
+
 @test "the man page has each column of the view" {
 	sed -n 's/.*OUT \([a-z_]*\) .*/\1/p' "$top/pg-patch/redoahead/redoahead--1.0.sql" | sort >"$work/columns"
 	docs rows "$top/userspace/redoahead-serve.1" pg_stat_redoahead >"$work/page"

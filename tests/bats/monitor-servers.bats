@@ -21,13 +21,6 @@ status_is() {				# DATA VALUE NAME...
 # The number of bytes that an LSN is.
 lsn_bytes() { echo $((16#${1%/*} * 0x100000000 + 16#${1#*/})); }
 
-# Stop the startup process of a server that starts now as soon as a log has a line, so that
-# the status can be read in peace.  To run beside the start.
-stop_startup() {			# DATA LOG PATTERN
-	until grep -q "$3" "$2" 2>/dev/null; do :; done
-	kill -STOP "$(startup_pid "$1")"
-}
-
 knows_end() {				# DATA
 	read_status "$1" && [ "$(json_member "$CASE/status" recovery end_lsn)" != None ]
 }

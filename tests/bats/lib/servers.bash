@@ -187,6 +187,13 @@ startup_pid() {				# DATA
 # Settings under which WAL is written fast.
 fast=(shared_buffers=512MB synchronous_commit=off)
 
+# Stop the startup process of a server that starts now as soon as a log has a line, so that
+# the status can be read in peace.  To run beside the start.
+stop_startup() {			# DATA LOG PATTERN
+	until grep -q "$3" "$2" 2>/dev/null; do :; done
+	kill -STOP "$(startup_pid "$1")"
+}
+
 pgbench() {					# DATA ARGUMENT...
 	local data=$1
 	shift

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# What `redoahead status` shows and answers about recoveries of real servers.
+
+bats_require_minimum_version 1.5.0
+load lib/servers
+load lib/follow
+
+setup_file() { follow_setup; }
+
+status() { "$WORK/redoahead" status -D "$DATA" "$@"; }
+
+# A recovery whose startup process is stopped as soon as a log has a line.
+start_stopped() {			# SERVER LOG PATTERN
+	evict "$DATA"
+	stop_startup "$DATA" "$2" "$3" 3>&- &
+	start_server --no-wait "$1" "$DATA"
+	wait $!
+	STARTUP=$(startup_pid "$DATA")
+	wait_until "the stop" is_stopped "$STARTUP"
+}
+
+shows() {					# PATTERN OPTION...
+	local pattern=$1 result=0
+	shift
+	output=$(status "$@" 2>&1) || result=$?
+	[[ $output =~ $pattern ]] || return 1
+	return "$result"
+}
+
+answers() {					# STATUS PATTERN OPTION...
+	local expected=$1 pattern=$2 result=0
+	shift 2
+	output=$(status "$@" 2>&1) || result=$?
+	[ "$result" -eq "$expected" ] && [[ $output =~ $pattern ]]
+}
+
+# The same recovery, with a daemon whose log this is, from beginning to end.
+recovery_is_shown() {		# SERVER LOG PATTERN
+	run -0 status --probe
+	start_stopped "$@"
+	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+, '
+	wait_until "the time without progress" answers 1 '^stalled for [0-9.]+ s: crash recovery' --probe=1
+	run -0 status --probe=3600
+	kill -CONT "$STARTUP"
+	wait_until "redo" answers 0 '' --probe=1
+	wait_until "the end of recovery" is_ready "$DATA"
+	run -0 status --probe
+	[ "$output" = 'the server takes connections' ]
+	wait_until "the end for the daemon" shows '^waiting for a recovery; 1 so far, the last one took .* for [0-9.]+ MB of WAL'
+	stop_server "$DATA"
+}
+
+# Lost otherwise: what the status is for, with the daemon for servers without patches.
+@test "a crash recovery with follow: line and probe" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	start_follow "$DATA"
+	recovery_is_shown "$STOCK" "$DATA.follow.log" 'recovery of PostgreSQL'
+	stop_follow "$DATA"
+	run -1 status
+	[[ $output == *'no daemon listens there'* ]]
+}
+
+# Lost otherwise: the same with patches.
+@test "a crash recovery with serve: line and probe" {
+	copy_crashed
+	start_daemon "$DATA"
+	wait_until "the status" shows '^waiting for a recovery$'
+	recovery_is_shown "$PATCHED" "$DATA.daemon.log" 'recovery connected'
+	stop_daemon "$DATA"
+}
+
+# Lost otherwise: a server that recovers well, because the daemon has died.
+@test "the probe without a daemon: a crash recovery that works, and one that does not" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	start_stopped "$STOCK" "$DATA.log" 'redo starts at'
+	answers 1 'stalled: crash recovery, and the startup process \([0-9]+\) does no work' --probe
+	kill -CONT "$STARTUP"
+	answers 0 'the startup process works|takes connections|redo does not run|checkpoint runs' --probe
+	wait_until "the end of recovery" answers 0 'the server takes connections' --probe
+	stop_server "$DATA"
+	answers 0 'no server runs' --probe
+}
+
+# Lost otherwise: a standby, which may wait for WAL for ever.
+@test "the probe of a standby that waits for WAL, with a daemon and without" {
+	copy_cluster "$WORK/recovered" "$DATA"
+	settings "$DATA" hot_standby=off restore_command=false
+	as_server_user touch "$DATA/standby.signal"
+	start_follow "$DATA"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the standby" shows '^archive recovery'
+	has_stood_still() { [ "$(status --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["recovery"]["stalled_seconds"] > 2)')" = True ]; }
+	wait_until "two seconds without progress" has_stood_still
+	run -0 status --probe=1
+	stop_follow "$DATA"
+	run -0 status --probe=1
+	[[ $output == *'a standby without connections'* ]]
+	stop_server "$DATA"
+}
