@@ -122,6 +122,9 @@ seconds_of() {
 	{ time "$@" >/dev/null; } 2>&1
 }
 
+# Is this the beginning of the status that `systemctl status` shows?
+shows() { [[ $(property "$daemon" StatusText) == "$1"* ]]; }
+
 # Is there another daemon than this one?
 another_runs() {			# PID
 	local pid
@@ -140,10 +143,12 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	start_main
 	sc is-active "$daemon"
 	[[ $(tr '\0' ' ' <"/proc/$(main_pid "$daemon")/cmdline") == "/usr/bin/redoahead serve "* ]]
-	[ "$(property "$daemon" StatusText)" = "prefetching for a recovery" ]
+	wait_until "the status" shows 'archive recovery'
 	[ "$(property "$daemon" ActiveEnterTimestampMonotonic)" -le "$(property "$server" InactiveExitTimestampMonotonic)" ]
 	# No line about a server without one.
 	log_is "$cluster" "$connected"
+	feed_rest "$cluster"
+	wait_until "the status" shows 'waiting for a recovery; 1 so far'
 	ends_well
 	# It belongs to the server.
 	no sc is-active "$daemon"
@@ -234,7 +239,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	wait_until "the end for follow" logs "$daemon" 'recovery ended'
 	wait_until "the server's unit" sc is-active "$server"
 
-	kill -KILL "$(pgrep -f "^[^ ]*postgres -D /var/lib/postgresql/18/main")"
+	kill -KILL "$(main_pid "$server")"
 	wait_until "the failure of the server" sc is-failed "$server"
 	[ "$(main_pid "$daemon")" = "$follower" ]
 	sc start "$server"

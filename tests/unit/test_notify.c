@@ -106,7 +106,9 @@ TEST(is_silent_where_no_one_watches)
 	notify__alive(clock__now_us() + 60000000);
 	assert_string_equal(message(), "");
 
+	assert_true(notify__is_used());
 	unsetenv("NOTIFY_SOCKET");
+	assert_false(notify__is_used());
 	notify__ready("waiting");
 	notify__status("waiting");
 	notify__stopping();
@@ -121,7 +123,7 @@ TEST(truncates_a_long_status)
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	notify__status("%s", path);
-	assert_int_equal(strlen(message()), strlen("STATUS=") + 255);
+	assert_int_equal(strlen(message()), strlen("STATUS=") + 511);
 }
 
 UNIT_MAIN(NULL, NULL, begin, end)

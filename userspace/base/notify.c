@@ -13,13 +13,14 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <systemd/sd-daemon.h>
 
 #include "base/clock.h"
 #include "base/notify.h"
 
 /* The longest status, bytes. */
-#define STATUS_BYTES	256
+#define STATUS_BYTES	512
 
 /* The watchdog of this process. */
 static struct
@@ -27,6 +28,13 @@ static struct
 	uint64_t	interval_us;	/* time between two reports, us; 0: there is no watchdog */
 	uint64_t	sent_us;		/* time of the last one, us */
 } watchdog;
+
+/* Is there a service manager? */
+bool
+notify__is_used(void)
+{
+	return getenv("NOTIFY_SOCKET") != NULL;
+}
 
 /* The program has started.  From now on the watchdog expects reports. */
 void

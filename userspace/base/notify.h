@@ -5,8 +5,10 @@
 #ifndef REDOAHEAD_BASE_NOTIFY_H
 #define REDOAHEAD_BASE_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+bool		notify__is_used(void);
 void		notify__ready(const char *status);
 void		notify__status(const char *format,...) __attribute__((format(printf, 1, 2)));
 void		notify__alive(uint64_t now_us);

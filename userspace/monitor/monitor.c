@@ -19,9 +19,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/notify.h"
 #include "monitor/conclusion.h"
 #include "monitor/document.h"
 #include "monitor/monitor.h"
+#include "monitor/service.h"
 #include "monitor/status_socket.h"
 #include "report/prometheus.h"
 
@@ -34,6 +36,9 @@
 
 /* Time between two writes of the metrics file, us. */
 #define METRICS_US		5000000
+
+/* Time between two reports to the service manager, us. */
+#define SERVICE_US		2000000
 
 /* Time between two checks whether the status socket is still there, us. */
 #define CHECK_US		1000000
@@ -75,6 +80,7 @@ struct monitor
 	struct json_object *document;	/* the last one made, or NULL */
 	uint64_t	document_us;	/* time of that, us */
 	uint64_t	metrics_us;		/* time of the last write of the metrics file, us */
+	uint64_t	service_us;		/* time of the last report to the service manager, us; 0: it waits */
 	bool		metrics_failed; /* it failed, and that was logged */
 };
 
@@ -240,6 +246,19 @@ write_metrics(struct monitor *monitor, uint64_t now_us)
 	monitor->metrics_failed = err < 0;
 }
 
+/* Report to the service manager, if there is one, until the checkpoint after a recovery ends. */
+static void
+report_to_service(struct monitor *monitor, uint64_t now_us)
+{
+	bool		waits;
+
+	if (!notify__is_used() || (monitor->present == NULL && monitor->service_us == 0) ||
+		now_us - monitor->service_us < SERVICE_US)
+		return;
+	waits = service__report(current_document(monitor));
+	monitor->service_us = waits && monitor->present == NULL ? 0 : now_us;
+}
+
 /* If somebody has removed the socket, make it again. */
 static void
 check_socket(struct monitor *monitor, uint64_t now_us)
@@ -267,6 +286,7 @@ run(void *argument)
 		if (monitor->present != NULL)
 			recovery__update(monitor->present, &monitor->snapshot, attached(monitor), now_us);
 		write_metrics(monitor, now_us);
+		report_to_service(monitor, now_us);
 		check_socket(monitor, now_us);
 		files[1].fd = status_socket__watch(&monitor->socket, now_us);
 		(void) poll(files, 2, monitor->present != NULL ||
