@@ -38,7 +38,7 @@ answers() {					# STATUS PATTERN OPTION...
 recovery_is_shown() {		# SERVER LOG PATTERN
 	run -0 status --probe
 	start_stopped "$@"
-	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+, '
+	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+ from '
 	wait_until "the time without progress" answers 1 '^stalled for [0-9.]+ s: crash recovery' --probe=1
 	run -0 status --probe=3600
 	kill -CONT "$STARTUP"

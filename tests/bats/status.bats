@@ -53,7 +53,7 @@ fails_with() {				# PATTERN OPTION...
 @test "a line has phase, positions, rate, time left, look-ahead, in flight, coverage and limit" {
 	serve_status file "$documents/streaming.json"
 	run -0 status
-	[ "$output" = 'streaming 12.5 %: redo at 0/02000028 of 0/09000000, 1.60 MB/s, 73 s left (60 s to 90 s), look-ahead 8.39 MB, 64 in flight, coverage 99.3 %, limited by cpu' ]
+	[ "$output" = 'streaming 12.5 %: redo at 0/02000028 of 0/09000000 from 0/01000028 on, 1.60 MB/s, mean 1.50 MB/s, 73 s left (60 s to 90 s), look-ahead 8.39 MB, 64 in flight, coverage 99.3 %, limited by cpu' ]
 	cp "$documents/waiting.json" "$work/document"
 	run -0 status
 	[ "$output" = 'waiting for a recovery' ]
@@ -62,7 +62,7 @@ fails_with() {				# PATTERN OPTION...
 	[[ $output == 'end-of-recovery checkpoint 100.0 %: redo at 0/9000000 of 0/9000000'*'limited by checkpoint' ]]
 	cp "$documents/crash.json" "$work/document"
 	run -0 status
-	[ "$output" = 'crash recovery: position not known yet, 0 B/s' ]
+	[ "$output" = 'crash recovery: position not known yet, 0 B/s, mean 73 B/s' ]
 	cp "$documents/streaming.json" "$work/document"
 	change 'd["phase"] = "waiting"; d["recovery"] = None'
 	run -0 status
@@ -178,7 +178,7 @@ fails_with() {				# PATTERN OPTION...
 	change 'r["bytes_per_second"] = -1; r["time_left_seconds"] = 1e308; r["time_left_max_seconds"] = "x"; r["coverage"] = 7'
 	change 'r["blocks_in_flight"] = float("nan"); r["lookahead_bytes"] = 1e300; r["progress"] = [0.5]'
 	run -0 status
-	[ "$output" = 'streaming: position not known yet, > 9999 d left, look-ahead > 1000000 PB, limited by ?]0;mine???31m' ]
+	[ "$output" = 'streaming: position not known yet, mean 1.50 MB/s, > 9999 d left, look-ahead > 1000000 PB, limited by ?]0;mine???31m' ]
 }
 
 # Lost otherwise: a server whose recovery would have ended is restarted, or one that

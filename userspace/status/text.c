@@ -116,6 +116,8 @@ add_speed(struct line *line, const struct values_recovery *recovery)
 
 	if (!isnan(recovery->rate))
 		add(line, ", %s/s", text__bytes(number, recovery->rate));
+	if (!isnan(recovery->mean_rate))
+		add(line, ", mean %s/s", text__bytes(number, recovery->mean_rate));
 	if (!isnan(recovery->left))
 		add(line, ", %s left", text__duration(number, recovery->left));
 	if (!isnan(recovery->left) && !isnan(recovery->left_min) && !isnan(recovery->left_max))
@@ -150,6 +152,8 @@ text__line(char text[TEXT_LINE_BYTES], const struct values *document)
 		add(&line, ": position not known yet");
 	if (recovery->end_lsn[0] != '\0')
 		add(&line, " of %s", recovery->end_lsn);
+	if (recovery->replay_lsn[0] != '\0' && recovery->redo_start_lsn[0] != '\0')
+		add(&line, " from %s on", recovery->redo_start_lsn);
 	add_speed(&line, recovery);
 	if (!isnan(recovery->lookahead))
 		add(&line, ", look-ahead %s", text__bytes(number, recovery->lookahead));
