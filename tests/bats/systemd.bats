@@ -264,6 +264,27 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	[ "$(main_pid "$daemon")" = "$pid" ]
 }
 
+# Lost otherwise: users other than the owner, who watch a recovery.
+@test "status, metrics and report are where the manual has them" {
+	need_machine
+	make_main "shared_preload_libraries = redoahead"
+	drop_in "$daemon" <<-'end'
+		[Service]
+		SupplementaryGroups=games
+		Environment="REDOAHEAD_OPTIONS=--status-group=games --status-socket=/run/redoahead/18-main/status.sock \
+		    --metrics=/run/redoahead/18-main/redoahead.prom --report=/var/lib/redoahead/18-main"
+	end
+	sc start "$daemon"
+	start_main
+	wait_until "the socket" inside test -S /run/redoahead/18-main/status.sock
+	[ "$(inside stat -c '%a %U %G' /run/redoahead/18-main/status.sock)" = "660 $redoahead_user games" ]
+	wait_until "the metrics" inside grep -q '^redoahead_up' /run/redoahead/18-main/redoahead.prom
+	inside setpriv --reuid=games --regid=games --clear-groups redoahead status --socket=/run/redoahead/18-main/status.sock | grep recovery
+	ends_well
+	inside sh -c 'ls /var/lib/redoahead/18-main/*.html'
+	no inside test -e /run/redoahead/18-main
+}
+
 # Lost otherwise: prefetching, by a loop that hangs; here the whole process is stopped.
 @test "a daemon that hangs is replaced" {
 	need_machine
