@@ -114,6 +114,37 @@ in_overlay() {				# SCRIPT
 	[ ! -s "$work/left" ]
 }
 
+# Lost otherwise: a stock server in place of the patched one, by an upgrade of the system.
+@test "apt upgrade keeps the patched server back when a stock one is newer" {
+	in_overlay <<-'EOF'
+		server() {			# VERSION PROVIDES
+			mkdir -p /tmp/server/DEBIAN
+			printf '%s\n' 'Package: postgresql-18' "Version: $1" 'Architecture: all' $2 \
+				'Maintainer: nobody' 'Description: stand-in' >/tmp/server/DEBIAN/control
+			dpkg-deb -b /tmp/server "/tmp/repository/server_$1.deb"
+		}
+		IFS=$'\n'
+		mkdir /tmp/repository
+		server 18.6-3+redoahead1 'Provides: postgresql-18-redoahead-server (= 18.6-3+redoahead1)'
+		dpkg -i /tmp/repository/*.deb /mnt/postgresql-18-redoahead_*.deb
+		rm /tmp/repository/*
+		newest() {			# VERSION: what apt upgrade would do once that has come
+			server "$1" ''
+			(cd /tmp/repository && dpkg-scanpackages . >Packages 2>/dev/null)
+			set -- -o Dir::Etc::sourcelist=/tmp/list -o Dir::Etc::sourceparts=-
+			echo 'deb [trusted=yes] file:/tmp/repository ./' >/tmp/list
+			apt-get "$@" -o APT::Sandbox::User=root update
+			apt-get "$@" -s upgrade >/tmp/upgrade
+			cat /tmp/upgrade
+		}
+		newest 18.6-3
+		grep -q '^0 upgraded.*and 0 not upgraded' /tmp/upgrade
+		newest 18.6-4
+		grep -A1 'kept back' /tmp/upgrade | grep -q postgresql-18
+		dpkg --purge postgresql-18-redoahead postgresql-18
+	EOF
+}
+
 # Lost otherwise: a stock server that is started with an extension that it cannot load, and a
 # patched one that does not start because the extension is gone.
 @test "the extension goes with patched servers only, and its removal names settings that need it" {
