@@ -123,7 +123,7 @@ add_speed(struct line *line, const struct values_recovery *recovery)
 	if (!isnan(recovery->left) && !isnan(recovery->left_min) && !isnan(recovery->left_max))
 		add(line, " (%s to %s)", text__duration(number, recovery->left_min),
 			text__duration(other, recovery->left_max));
-	if (recovery->stalled >= 10)
+	if (recovery->stalled >= 10 && recovery->remaining != 0)
 		add(line, ", no progress for %s", text__duration(number, recovery->stalled));
 }
 

@@ -189,6 +189,9 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 	document->server_major = number_of(member_of(json, "server_major"));
 	document->recoveries = number_of(member_of(json, "recoveries"));
 	document->has_recovery = take_recovery(&document->recovery, member_of(json, "recovery"));
+	/* That of redo is not that of the checkpoint. */
+	if (document->phase == VALUES_CHECKPOINT)
+		document->recovery.left = NAN;
 	document->has_last = take_recovery(&document->last, member_of(json, "last_recovery"));
 	return 0;
 }

@@ -167,7 +167,7 @@ add_progress(struct view *view, const struct values_recovery *recovery)
 		recovery->end_lsn[0] != '\0' ? " of " : "", recovery->end_lsn);
 	add(view, "rate", "%s/s, mean %s/s", text__bytes(one, recovery->rate),
 		text__bytes(two, recovery->mean_rate));
-	if (recovery->stalled >= 10)
+	if (recovery->stalled >= 10 && recovery->remaining != 0)
 	{
 		add(view, "no progress", "for %s", text__duration(one, recovery->stalled));
 		if (view->count > 0)
