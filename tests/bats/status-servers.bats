@@ -41,6 +41,10 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+ from '
 	wait_until "the time without progress" answers 1 '^stalled for [0-9.]+ s: crash recovery' --probe=1
 	run -0 status --probe=3600
+	run -0 env TERM=xterm LC_ALL=C "$redoahead_root/tests/tools/terminal.py" 80x24 'wait:^crash recovery' 'wait:q: quit' \
+		print key:q end -- "$WORK/redoahead" status -D "$DATA" --watch=0.2
+	[[ $output == *$'\nend is by   scan\nredoahead '*", PostgreSQL 18, $DATA"* ]] || { echo "$output"; return 1; }
+	status --prometheus | grep -q "^redoahead_phase{data_directory=\"$DATA\",phase=\"crash recovery\"} 1$"
 	kill -CONT "$STARTUP"
 	wait_until "redo" answers 0 '' --probe=1
 	wait_until "the end of recovery" is_ready "$DATA"
