@@ -1,6 +1,7 @@
 # A machine whose first process is systemd, with the units of scripts/systemd and Debian's
 # postgresql@.service.  To be loaded after lib/servers.  $MACHINE is its directory; what is
-# in postgresql/ there is its /var/lib/postgresql.
+# in postgresql/ there is its /var/lib/postgresql.  Limits of memory and CPU work there
+# only if the controllers of this machine are of version 2.
 
 units=$BATS_TEST_DIRNAME/../../scripts/systemd
 
