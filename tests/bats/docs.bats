@@ -82,7 +82,7 @@ nothing() {					# COMMAND...
 
 @test "links and paths in the documents lead somewhere, and README is short" {
 	local -a files
-	mapfile -t files < <(find "$top" -name README.md -not -path '*/build/*')
+	mapfile -t files < <(find "$top" \( -name README.md -o -name OPERATING.md \) -not -path '*/build/*')
 	[ ${#files[@]} -ge 4 ]
 	nothing docs broken "${files[@]}"
 	[ "$(wc -c <"$top/README.md")" -le 8192 ]
@@ -100,6 +100,6 @@ nothing() {					# COMMAND...
 	sed -nE 's/^\| `([0-9]{4}-[a-z-]+)` .*/\1/p' "$top/pg-patch/README.md" | sort >"$work/page"
 	same "$work/series" "$work/page"
 	grep -ohE '"redoahead\.[a-z_]+",' "$top"/pg-patch/redoahead/settings.c | tr -d '",' | sort >"$work/settings"
-	sed -nE 's/^\| `(redoahead\.[a-z_]+)` .*/\1/p' "$top/README.md" | sort >"$work/page"
+	sed -nE 's/^\| `(redoahead\.[a-z_]+)` .*/\1/p' "$top/OPERATING.md" | sort >"$work/page"
 	same "$work/settings" "$work/page"
 }
