@@ -62,6 +62,8 @@ installed_units() {
 	for unit in redoahead@ redoahead-data@; do
 		systemd-analyze security --no-pager --offline=true --threshold=20 "$units/$unit.service"
 	done
+	cat "$units/redoahead@.service" "$units/examples/follow-bpf.conf" >"$CASE/redoahead@.service"
+	systemd-analyze security --no-pager --offline=true --threshold=20 "$CASE/redoahead@.service"
 }
 
 # What they do besides.
