@@ -1,0 +1,195 @@
+"""What daemons hold over time, and whether it grows; clients of their status sockets.
+
+Growth is the median of the last third of the samples of a life less that of the first
+third, after a warm-up.  Medians, because what a daemon holds depends on what its server
+does: little while that restarts, more while WAL is replayed.  A leak adds up over the
+hundreds of recoveries and thousands of status clients of a long life; the load does not
+change.  So any growth beyond what allocation and load explain is one:
+
+    memory        4 MB or a tenth, whichever is more: a queue or cache that is a little
+                  fuller; 100 bytes for each of 40 000 clients are as much
+    descriptors   16: data files that happen to be in use
+    sockets, socket and lock files, threads, rings, deleted files that are open: 0, but for
+                  one of each in use: 1
+
+After the end of its server, a daemon must hold exactly what it held at first
+(Daemon.holds_more); that check has no tolerance.
+"""
+import collections
+import contextlib
+import json
+import os
+import statistics
+import threading
+import time
+
+import status_client
+from bench import host
+from rounds import stage
+
+MB = 1 << 20
+JUDGED_SECONDS = 600            # shorter lives say nothing about memory
+WARM_UP = 1 / 6                 # of a life, not counted
+PAUSE = 0.1                     # seconds between two clients of one daemon
+BOUNDS = {                      # member of a sample -> growth that is allowed: number, share of the first third
+    'rss_bytes': (4 * MB, 0.1), 'anonymous_bytes': (4 * MB, 0.1), 'descriptors': (16, 0), 'sockets': (1, 0),
+    'socket_files': (1, 0), 'threads': (1, 0), 'rings': (1, 0), 'deleted_files': (1, 0),
+}
+
+
+def status_numbers(pid):
+    """Numbers of /proc/PID/status that a sample has; memory in bytes."""
+    found = {}
+    with open(f'/proc/{pid}/status', encoding='ascii', errors='replace') as file:
+        for line in file:
+            name, _, value = line.partition(':')
+            found[name] = value.split()
+    return {'rss_bytes': int(found['VmRSS'][0]) * 1024, 'peak_rss_bytes': int(found['VmHWM'][0]) * 1024,
+            'anonymous_bytes': int(found['RssAnon'][0]) * 1024, 'threads': int(found['Threads'][0])}
+
+
+def named_sockets(inodes):
+    """How many of the sockets of these inodes have a name in the file system."""
+    with open('/proc/net/unix', encoding='utf-8', errors='replace') as file:
+        lines = [line.split() for line in file]
+    return sum(len(words) > 7 and words[6] in inodes for words in lines)
+
+
+def take(daemon):
+    """A sample of a daemon, or None if it has just ended."""
+    pid = daemon.process.pid
+    with contextlib.suppress(OSError, KeyError):
+        sample = status_numbers(pid)
+        held = []
+        for number in os.listdir(f'/proc/{pid}/fd'):
+            with contextlib.suppress(FileNotFoundError):
+                held.append(os.readlink(f'/proc/{pid}/fd/{number}'))
+        sockets = {path[8:-1] for path in held if path.startswith('socket:')}
+        with open(f'/proc/{pid}/maps', encoding='utf-8', errors='replace') as file:
+            sample['rings'] = sum('memfd:redoahead' in line for line in file)
+        sample |= {
+            'descriptors': len(held), 'sockets': len(sockets), 'named_sockets': named_sockets(sockets),
+            'memfds': sum('memfd:' in path for path in held),
+            'deleted_files': sum(path.endswith(' (deleted)') and 'memfd:' not in path for path in held),
+            'socket_files': sum(name.startswith('redoahead') for name in
+                                os.listdir(os.path.join(daemon.node.data, 'pg_stat_tmp'))),
+        }
+        return sample
+    return None
+
+
+class Samples:
+    """All samples, also as lines of a file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.begun = time.monotonic()
+        self.lives = collections.defaultdict(list)      # (command, number of its life) -> samples
+        self.count = 0
+
+    def add(self, daemon):
+        sample = take(daemon) if daemon.running() else None
+        if not sample:
+            return
+        sample = {'seconds': round(time.monotonic() - self.begun, 1), 'command': daemon.command,
+                  'life': daemon.lives, **sample}
+        self.lives[daemon.command, daemon.lives].append(sample)
+        self.count += 1
+        with open(self.path, 'a', encoding='ascii') as file:
+            print(json.dumps({**sample, 'machine_shared_kb': int(host.first_line('/proc/meminfo', 'Shmem:').split()[0])}),
+                  file=file)
+
+    def longest(self, command):
+        """Samples of the longest life of a daemon."""
+        return max((samples for (name, _), samples in self.lives.items() if name == command),
+                   key=lambda samples: samples[-1]['seconds'] - samples[0]['seconds'], default=[])
+
+    def most(self, command, member):
+        """The greatest value in all lives of a daemon."""
+        return max((sample[member] for (name, _), samples in self.lives.items() if name == command
+                    for sample in samples), default=None)
+
+
+def growth(samples):
+    """Medians of the first and the last third after the warm-up, and growth per hour, of each member."""
+    begin, end = (samples[0]['seconds'], samples[-1]['seconds']) if samples else (0, 0)
+    warm = begin + WARM_UP * (end - begin)
+    third = (end - warm) / 3
+    first = [each for each in samples if warm <= each['seconds'] <= warm + third]
+    last = [each for each in samples if each['seconds'] >= end - third]
+    if len(first) < 3 or len(last) < 3 or third <= 0:
+        return {}
+    hours = (statistics.median(each['seconds'] for each in last) -
+             statistics.median(each['seconds'] for each in first)) / 3600
+    found = {}
+    for member in BOUNDS:
+        before, after = (statistics.median(each[member] for each in part) for part in (first, last))
+        found[member] = {'first': before, 'last': after, 'per_hour': round((after - before) / hours, 1)}
+    return found
+
+
+def judge(command, samples):
+    """What grew more than it may, as lines of text."""
+    seconds = samples[-1]['seconds'] - samples[0]['seconds'] if samples else 0
+    wrong = []
+    for member, values in growth(samples).items():
+        if member.endswith('bytes') and seconds < JUDGED_SECONDS:
+            continue
+        number, share = BOUNDS[member]
+        if values['last'] - values['first'] > max(number, share * values['first']):
+            wrong.append(f'{command}: {member} grew from {values["first"]} to {values["last"]} in {seconds:.0f} s')
+    return wrong
+
+
+class Client(threading.Thread):
+    """Reads the status of a daemon again and again."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon=True)
+        self.of = daemon
+        self.over = threading.Event()
+        self.paused = False
+        self.busy = False
+        self.answered = 0
+        self.unanswered = 0     # no daemon, or no server beside follow, or it was ended meanwhile
+        self.broken = []        # what was no status document, from a daemon that went on
+        self.documents = {}     # process ID -> the last document
+
+    def run(self):
+        while not self.over.wait(PAUSE):
+            self.busy = True
+            if not self.paused and self.of.running():
+                self.read()
+            self.busy = False
+
+    def read(self):
+        process, text = self.of.process, ''
+        try:
+            text = status_client.read(status_client.connect(self.of.status_socket))
+            document = json.loads(text)
+            if document['version'] != 1 or document['command'] != self.of.command:
+                raise ValueError('another document')
+            self.answered += 1
+            self.documents[document['pid']] = document
+        except OSError:
+            self.unanswered += 1
+        except (ValueError, KeyError) as error:
+            time.sleep(1)               # one that is ended is soon gone
+            if process is self.of.process and process.running():
+                self.broken.append(f'{self.of.command}: status: {error}: {text[:100]!r}')
+            else:
+                self.unanswered += 1
+
+    def pause(self):
+        """Let nobody be connected."""
+        self.paused = True
+        stage.wait_until('the end of a status client', lambda: not self.busy)
+
+    def total(self, name):
+        """A counter over all lives of the daemon."""
+        return sum(document['total'].get(name) or 0 for document in self.documents.values())
+
+    def recoveries(self):
+        return sum(document['recoveries'] for document in self.documents.values())
+
+
