@@ -6,6 +6,8 @@ standbys' files are compared to the byte.  The primary reports what they have re
 import glob
 import os
 import signal
+import subprocess
+import time
 
 from bench import postgres
 from rounds import stage, workload
@@ -15,6 +17,7 @@ PRIMARY = {'listen_addresses': '', 'fsync': 'off', 'full_page_writes': 'on', 'sh
 STANDBY = {'shared_buffers': '16MB', 'hot_standby': 'on', 'wal_retrieve_retry_interval': '100ms'}
 SOCKETS = (stage.SOCKET, 'pg_stat_tmp/redoahead-status.sock')
 MOST_WRONG = 5                  # ends of a server by itself, after which nothing is to be learned
+SETTLED_SECONDS = 1             # in which a daemon that has just started opens all that it opens
 END_SECONDS = 5                 # in which a daemon must end
 
 
@@ -147,7 +150,16 @@ class Daemon:
         """Start it while no server runs, and note what it holds."""
         self.start()
         stage.wait_until(f'{self.command}', self.up)
-        self.idle = stage.wait_until('its descriptors', lambda: stage.idle_descriptors(self.process.pid))
+        before, since = None, 0
+
+        def settled():
+            nonlocal before, since
+            now = stage.idle_descriptors(self.process.pid)
+            if now != before:
+                before, since = now, time.monotonic()
+            return now and time.monotonic() > since + SETTLED_SECONDS
+        stage.wait_until('its descriptors', settled)
+        self.idle = before
 
     def tend(self):
         if not self.wanted or self.running():
@@ -167,7 +179,12 @@ class Daemon:
         starting = not self.up()        # it may be ended before it handles signals
         self.process.child.send_signal(signal.SIGCONT)
         self.process.child.send_signal(signal.SIGTERM)
-        stage.wait_until(f'the end of {self.command}', lambda: not self.running(), END_SECONDS + 55)
+        try:
+            self.process.child.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.wrong.append(f'{self.command}: SIGTERM has not ended it within {END_SECONDS} s')
+            self.kill()
+            return
         status = self.process.child.returncode
         left = [each for each in SOCKETS if os.path.exists(os.path.join(self.node.data, each))]
         if (status != 0 or left) and not starting:
