@@ -8,7 +8,7 @@ import signal
 from bench import postgres
 
 CLIENTS = 4
-SCALE = 5
+SCALE = 2                       # more pages than a standby's buffers
 ROWS = 20000                    # of table "indexed"
 
 SCHEMA = f"""create extension amcheck;
@@ -20,14 +20,14 @@ create index on indexed using gist (p);
 create table emptied (id int primary key, t text);"""
 
 SCRIPTS = {                     # name -> (weight, text)
-    'update': (3000, f"""\\set id random(1, {100000 * SCALE})
+    'update': (6000, f"""\\set id random(1, {100000 * SCALE})
 \\set delta random(-5000, 5000)
 begin;
 update pgbench_accounts set abalance = abalance + :delta where aid = :id;
 update pgbench_tellers set tbalance = tbalance + :delta where tid = :id % {10 * SCALE} + 1;
 end;
 """),
-    'insert': (1500, f"""\\set old random(1, {ROWS})
+    'insert': (3000, f"""\\set old random(1, {ROWS})
 \\set new random(1, {ROWS})
 begin;
 delete from indexed where id = :old;
@@ -39,8 +39,8 @@ rollback to a;
 insert into emptied values (:new, repeat('e', 300)) on conflict do nothing;
 end;
 """),
-    'truncate': (40, 'truncate emptied;\n'),
-    'tables': (100, """drop table if exists made_:client_id;
+    'truncate': (80, 'truncate emptied;\n'),
+    'tables': (200, """drop table if exists made_:client_id;
 create table made_:client_id (id int primary key, t text);
 insert into made_:client_id select i, repeat('m', 300) from generate_series(1, 2000) i;
 delete from made_:client_id where id % 3 = 0;

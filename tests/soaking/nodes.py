@@ -13,8 +13,9 @@ from bench import postgres
 from rounds import stage, workload
 
 PRIMARY = {'listen_addresses': '', 'fsync': 'off', 'full_page_writes': 'on', 'shared_buffers': '64MB',
-           'max_wal_size': '1GB', 'wal_keep_size': '2GB', 'checkpoint_timeout': '30s', 'autovacuum_naptime': '5s'}
-STANDBY = {'shared_buffers': '16MB', 'hot_standby': 'on', 'wal_retrieve_retry_interval': '100ms'}
+           'max_wal_size': '1GB', 'wal_keep_size': '2GB', 'checkpoint_timeout': '5min', 'autovacuum_naptime': '5s'}
+STANDBY = {'shared_buffers': '8MB', 'checkpoint_timeout': '30s', 'hot_standby': 'on',
+           'wal_retrieve_retry_interval': '100ms'}
 SOCKETS = (stage.SOCKET, 'pg_stat_tmp/redoahead-status.sock')
 MOST_WRONG = 5                  # ends of a server by itself, after which nothing is to be learned
 SETTLED_SECONDS = 1             # in which a daemon that has just started opens all that it opens

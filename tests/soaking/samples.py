@@ -7,10 +7,11 @@ hundreds of recoveries and thousands of status clients of a long life; the load 
 change.  So any growth beyond what allocation and load explain is one:
 
     memory        4 MB or a tenth, whichever is more: a queue or cache that is a little
-                  fuller; 100 bytes for each of 40 000 clients are as much
+                  fuller; in half an hour, 70 kB for each recovery, or 400 bytes for each
+                  client, are as much
     descriptors   16: data files that happen to be in use
     sockets, socket and lock files, threads, rings, deleted files that are open: 0, but for
-                  one of each in use: 1
+                  one that is in use just then: 1
 
 After the end of its server, a daemon must hold exactly what it held at first
 (Daemon.holds_more); that check has no tolerance.
@@ -96,8 +97,8 @@ class Samples:
         self.lives[daemon.command, daemon.lives].append(sample)
         self.count += 1
         with open(self.path, 'a', encoding='ascii') as file:
-            print(json.dumps({**sample, 'machine_shared_kb': int(host.first_line('/proc/meminfo', 'Shmem:').split()[0])}),
-                  file=file)
+            shared = int(host.first_line('/proc/meminfo', 'Shmem:').split()[0])
+            print(json.dumps({**sample, 'machine_shared_kb': shared}), file=file)
 
     def longest(self, command):
         """Samples of the longest life of a daemon."""
@@ -124,7 +125,8 @@ def growth(samples):
     found = {}
     for member in BOUNDS:
         before, after = (statistics.median(each[member] for each in part) for part in (first, last))
-        found[member] = {'first': before, 'last': after, 'per_hour': round((after - before) / hours, 1)}
+        found[member] = {'first': before, 'last': after, 'per_hour': round((after - before) / hours, 1)
+                         if end - begin >= JUDGED_SECONDS else None}
     return found
 
 
