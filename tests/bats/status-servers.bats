@@ -101,3 +101,46 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	[[ $output == *'a standby without connections'* ]]
 	stop_server "$DATA"
 }
+
+# Kill a process of the server, and stop the startup process as soon as pg_control has "in crash recovery", which may last for
+# a tenth of a second; prints its number.
+stop_crash_recovery() {		# PID
+	timeout "$patience" python3 - "$DATA" "$1" <<'EOP'
+import os, signal, sys
+with open(sys.argv[1] + '/postmaster.pid') as file:
+    postmaster = file.readline().strip()
+control = os.open(sys.argv[1] + '/global/pg_control', os.O_RDONLY)
+os.kill(int(sys.argv[2]), signal.SIGKILL)
+while os.pread(control, 4, 16)[0] != 4:
+    pass
+with open(f'/proc/{postmaster}/task/{postmaster}/children') as file:
+    for child in file.read().split():
+        with open(f'/proc/{child}/cmdline') as title:
+            if 'startup' in title.read():
+                os.kill(int(child), signal.SIGSTOP)
+                print(child)
+EOP
+}
+
+in_crash_recovery() {
+	"$STOCK/bin/pg_controldata" -D "$DATA" | grep -q '^Database cluster state: *in crash recovery$'
+}
+
+# Lost otherwise: a server that hangs after one of its processes crashed; its
+# postmaster.pid has "ready" all the time.
+@test "the probe after the crash of a process of a running server" {
+	local checkpointer
+	copy_cluster "$WORK/recovered" "$DATA"
+	start_server "$STOCK" "$DATA"
+	pgbench "$DATA" -n -N -c 2 -t 4000
+	answers 0 'the server takes connections' --probe
+	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
+	STARTUP=$(stop_crash_recovery "$checkpointer")
+	wait_until "the stop" is_stopped "$STARTUP"
+	in_crash_recovery
+	grep -q '^ready' "$DATA/postmaster.pid"
+	answers 1 'stalled: crash recovery' --probe
+	kill -CONT "$STARTUP"
+	wait_until "the end of recovery" answers 0 'the server takes connections' --probe
+	stop_server "$DATA"
+}

@@ -67,6 +67,19 @@ liveness__of_document(const struct values *document, double seconds,
 	return LIVENESS_STALLED;
 }
 
+/*
+ * Does crash recovery run?  A server that recovers from the crash of one of its processes
+ * does not change its postmaster.pid.
+ */
+static bool
+in_crash_recovery(const struct cluster *cluster)
+{
+	struct controlfile control;
+
+	return controlfile__read(&control, cluster) == 0 &&
+		control.state == CONTROLFILE_IN_CRASH_RECOVERY;
+}
+
 /* The state in postmaster.pid, which is its eighth line. */
 static enum postmaster_state
 read_postmaster_state(const struct cluster *cluster)
@@ -96,12 +109,13 @@ read_postmaster_state(const struct cluster *cluster)
 	}
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (strncmp(line, states[i].word, strlen(states[i].word)) == 0)
-			return states[i].state;
+			return states[i].state == POSTMASTER_READY && in_crash_recovery(cluster) ?
+				POSTMASTER_STARTING : states[i].state;
 	return *line == '\0' ? POSTMASTER_STARTING : POSTMASTER_OTHER;
 }
 
 /*
- * By the postmaster's file alone, before a daemon is asked: a server that takes
+ * By the postmaster's file, before a daemon is asked: a server that takes
  * connections has started, whatever a standby's replay waits for.
  */
 enum liveness
@@ -140,7 +154,6 @@ liveness__of_processes(const struct cluster *cluster, char reason[LIVENESS_REASO
 {
 	enum postmaster_state state = read_postmaster_state(cluster);
 	struct activity_server server;
-	struct controlfile control;
 	const char *text = NULL;
 
 	if (state == POSTMASTER_NONE)
@@ -155,8 +168,7 @@ liveness__of_processes(const struct cluster *cluster, char reason[LIVENESS_REASO
 		text = "the end-of-recovery checkpoint runs";
 	else if (server.startup == 0 || server.timeline == 0)
 		text = "the server starts, and redo does not run";
-	else if (controlfile__read(&control, cluster) < 0 ||
-			 control.state != CONTROLFILE_IN_CRASH_RECOVERY)
+	else if (!in_crash_recovery(cluster))
 		text = "archive recovery, which may wait for WAL";
 	else if (does_work(server.startup))
 		text = "crash recovery, and the startup process works";
