@@ -21,5 +21,6 @@ for command in "serve", "follow":
     assert result[command]["recoveries"] >= 3, "recoveries"
     assert result[command]["recoveries_followed"] >= 3, "recoveries that the daemon saw"
     assert result[command]["status_answered"] >= 300, "status clients"
+    assert result[command]["probes"] >= 10, "probes"
 ' "$BATS_TEST_TMPDIR/result"
 }

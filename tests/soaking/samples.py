@@ -21,17 +21,19 @@ import contextlib
 import json
 import os
 import statistics
+import subprocess
 import threading
 import time
 
 import status_client
-from bench import host
+from bench import host, postgres
 from rounds import stage
 
 MB = 1 << 20
 JUDGED_SECONDS = 600            # shorter lives say nothing about memory
 WARM_UP = 1 / 6                 # of a life, not counted
 PAUSE = 0.1                     # seconds between two clients of one daemon
+PROBE_TURNS = 30                # clients for each probe
 BOUNDS = {                      # member of a sample -> growth that is allowed: number, share of the first third
     'rss_bytes': (4 * MB, 0.1), 'anonymous_bytes': (4 * MB, 0.1), 'descriptors': (16, 0), 'sockets': (1, 0),
     'socket_files': (1, 0), 'threads': (1, 0), 'rings': (1, 0), 'deleted_files': (1, 0),
@@ -144,7 +146,10 @@ def judge(command, samples):
 
 
 class Client(threading.Thread):
-    """Reads the status of a daemon again and again."""
+    """Reads the status of a daemon again and again, and now and then is a liveness probe.
+
+    No recovery stands still in a soak, so a probe that fails would have a healthy server restarted.
+    """
 
     def __init__(self, daemon):
         super().__init__(daemon=True)
@@ -156,13 +161,27 @@ class Client(threading.Thread):
         self.unanswered = 0     # no daemon, or no server beside follow, or it was ended meanwhile
         self.broken = []        # what was no status document, from a daemon that went on
         self.documents = {}     # process ID -> the last document
+        self.probes = 0         # that succeeded
+        self.false_alarms = []  # what probes printed that did not
 
     def run(self):
+        turns = 0
         while not self.over.wait(PAUSE):
             self.busy = True
+            turns += 1
             if not self.paused and self.of.running():
                 self.read()
+            if not self.paused and turns % PROBE_TURNS == 0:
+                self.probe()
             self.busy = False
+
+    def probe(self):
+        done = subprocess.run([self.of.program, 'status', '--probe', '-D', self.of.node.data], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **postgres.as_self())
+        if done.returncode == 0:
+            self.probes += 1
+        else:
+            self.false_alarms.append(f'{self.of.command}: probe: status {done.returncode}: {done.stdout[-300:]}')
 
     def read(self):
         process, text = self.of.process, ''
