@@ -3,6 +3,7 @@
 Nobody connects to a standby: a query sets hint bits, which are not in WAL, and the
 standbys' files are compared to the byte.  The primary reports what they have replayed.
 """
+import collections
 import glob
 import os
 import signal
@@ -19,6 +20,7 @@ STANDBY = {'shared_buffers': '8MB', 'checkpoint_timeout': '30s', 'hot_standby': 
 SOCKETS = (stage.SOCKET, 'pg_stat_tmp/redoahead-status.sock')
 MOST_WRONG = 5                  # ends of a server by itself, after which nothing is to be learned
 SETTLED_SECONDS = 1             # in which a daemon that has just started opens all that it opens
+IDLE_SECONDS = 15               # in which it closes all that it opened for a recovery
 END_SECONDS = 5                 # in which a daemon must end
 
 
@@ -199,15 +201,12 @@ class Daemon:
 
     def holds_more(self):
         """After its server has ended: what it holds that it did not hold in the beginning, as text."""
-        pid, now = self.process.pid, None
-
-        def as_before():
-            nonlocal now
-            now = stage.idle_descriptors(pid)
-            return now == self.idle and not stage.ring_mapping(pid)
+        pid = self.process.pid
         try:
-            stage.wait_until('idle daemon', as_before, 15)
+            stage.wait_until('idle daemon', lambda: stage.idle_descriptors(pid) == self.idle and
+                             not stage.ring_mapping(pid), IDLE_SECONDS)
         except postgres.PostgresError:
-            return [f'{self.command}: it holds {now} without a server, held {self.idle} at first; '
-                    f'ring: {stage.ring_mapping(pid)}']
+            before, held = collections.Counter(self.idle), collections.Counter(stage.descriptors(pid))
+            return [f'{self.command}: without a server it holds {dict(held - before)} more and '
+                    f'{dict(before - held)} less than at first; ring: {stage.ring_mapping(pid)}']
         return []
