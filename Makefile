@@ -23,7 +23,7 @@ override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -I. -Ibuild
 # Expanded once, and only by targets that compile.
 LIBRARIES  = liburing json-c libbpf libelf libisal libsystemd libcap ncursesw
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
-LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)))$(LIB_LIBS)
+LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)) -lm)$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP
 # Debian installs bpftool in a directory that is in the PATH of root only.
 BPFTOOL    = PATH="$$PATH:/usr/sbin" bpftool
@@ -188,7 +188,7 @@ build/userspace/probe/position_probe.o build/fuzz/userspace/probe/position_probe
 
 build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS) -lm
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS)
 
 build/scripts/diskmodel/%.o: scripts/diskmodel/%.c Makefile
 	$(call say,CC,$<)

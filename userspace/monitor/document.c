@@ -40,10 +40,11 @@ add_progress(struct json_object *object, const struct recovery *recovery)
 	const char *source;
 	uint64_t	end_lsn = recovery__end_lsn(recovery, &source);
 	uint64_t	remaining = end_lsn > progress->replay_lsn ? end_lsn - progress->replay_lsn : 0;
-	double		whole = (double) (progress__replayed(progress) + remaining);
+	uint64_t	start_lsn = recovery->start_lsn != 0 ? recovery->start_lsn : progress->begin_lsn;
+	double		done = (double) (progress->replay_lsn - start_lsn);
 
 	add_seconds(object, "elapsed_seconds", recovery->now_us - progress->begin_us);
-	add_lsn(object, "redo_start_lsn", progress->begin_lsn);
+	add_lsn(object, "redo_start_lsn", start_lsn);
 	add_lsn(object, "replay_lsn", progress->replay_lsn);
 	add_lsn(object, "decode_lsn", recovery->snapshot.decode_lsn);
 	add_lsn(object, "end_lsn", end_lsn);
@@ -52,8 +53,8 @@ add_progress(struct json_object *object, const struct recovery *recovery)
 	json__text(object, "primary_lsn", NULL);
 	json__count(object, "replayed_bytes", progress__replayed(progress));
 	json__number(object, "remaining_bytes", source == NULL ? -1 : (double) remaining, 0);
-	json__number(object, "progress", source == NULL || whole == 0 ? -1 :
-				 (double) progress__replayed(progress) / whole, 4);
+	json__number(object, "progress", source == NULL || done + (double) remaining == 0 ? -1 :
+				 done / (done + (double) remaining), 4);
 	json__number(object, "bytes_per_second", progress__rate(progress), 0);
 	json__number(object, "mean_bytes_per_second",
 				 progress__mean_rate(progress, recovery->now_us), 0);
@@ -93,7 +94,7 @@ add_engine(struct json_object *object, const struct monitor_snapshot *snapshot,
 	json__count(object, "blocks_ahead", snapshot->engine.ahead);
 	json__count(object, "io_depth", snapshot->io_depth);
 	json__count(object, "readahead_limit", snapshot->readahead_limit);
-	json__number(object, "coverage", recovery__coverage(&snapshot->recovery), 4);
+	json__number(object, "coverage", recovery__coverage(&snapshot->recovery), 6);
 	statistics__add_counters(json__object(object, "counters"), &snapshot->recovery);
 }
 
@@ -130,7 +131,7 @@ add_history(struct json_object *object, const struct progress *progress)
 		append(replayed, (double) sample->replayed, 0);
 		append(rate, sample->rate, 0);
 		append(in_flight, sample->in_flight, 0);
-		append(coverage, sample->coverage, 4);
+		append(coverage, sample->coverage, 6);
 		append(time_left, sample->time_left, 1);
 	}
 }

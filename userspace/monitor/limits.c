@@ -4,7 +4,8 @@
  *
  * Between two samples the startup process has run for as long as the scheduler has
  * counted.  The rest of the time it has waited, and its state at the second sample shows
- * for what: for a device if it cannot be interrupted, otherwise for WAL or a query.
+ * for what: for a device if it cannot be interrupted, or if there is nothing else to wait
+ * for, otherwise for WAL or a query.
  */
 #include "monitor/limits.h"
 
@@ -44,7 +45,7 @@ limits__add(struct limits *limits, const struct activity_work *work,
 		ran_us = elapsed_us;
 	add(limits, LIMIT_CPU, ran_us);
 	/* If it runs now, short waits of which nobody has seen the end were for a device. */
-	if (work->state == 'D' || work->state == 'R')
+	if (work->state == 'D' || work->state == 'R' || context->all_wal)
 		add(limits, context->saturated ? LIMIT_DEVICE_THROUGHPUT : LIMIT_DEVICE_LATENCY,
 			elapsed_us - ran_us);
 	else

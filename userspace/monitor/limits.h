@@ -34,6 +34,7 @@ struct limits
 struct limits_context
 {
 	bool		saturated;		/* as many blocks are in flight as may be, and more wait */
+	bool		all_wal;		/* all WAL is there, so redo does not wait for it */
 	bool		waiting;		/* the startup process waits for a query */
 	bool		checkpoint;		/* redo is complete */
 };

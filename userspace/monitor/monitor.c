@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,6 +31,9 @@
 /* Time between two samples, ms: during a recovery, and without one. */
 #define SAMPLE_MS		50
 #define IDLE_MS			1000
+
+/* Redo and prefetching come first where CPUs are short. */
+#define THREAD_NICE		10
 
 /* A document is sent again for so long, us. */
 #define DOCUMENT_US		100000
@@ -144,6 +148,7 @@ static void
 conclude(struct monitor *monitor, const struct monitor_snapshot *ended)
 {
 	recovery__update(monitor->present, ended, attached(monitor), clock__now_us());
+	recovery__end(monitor->present);
 	conclusion__log(monitor->present);
 	monitor->last = monitor->present;
 	monitor->present = NULL;
@@ -277,6 +282,8 @@ run(void *argument)
 	struct pollfd files[2] = {{.fd = monitor->shared.event_fd,.events = POLLIN},
 	{.events = POLLIN}};
 
+	/* Of this thread only. */
+	(void) setpriority(PRIO_PROCESS, 0, THREAD_NICE);
 	listen_again(monitor);
 	while (take_shared(monitor))
 	{

@@ -2,17 +2,14 @@
  * progress.c
  *		How far a recovery is, how fast it proceeds, and how long it will take.
  *
- * The time left is what remains of WAL divided by the mean of two rates: that of the
- * whole recovery, and that of its last third, which has what the next WAL is likely to
- * be like.  How far the two are apart is the uncertainty, which is a tenth at least.
+ * The time left is the mean of two estimates: by the rate of the whole recovery, and by that
+ * of its last third, which has what the next WAL is likely to be like.  How far the two are
+ * apart is the uncertainty, which is a tenth at least.
  */
 #include "monitor/progress.h"
 
 /* Least uncertainty of an estimate, as a share of it. */
 #define LEAST_UNCERTAINTY	0.1
-
-/* No estimate is made before, us. */
-#define LEAST_ELAPSED_US	UINT64_C(500000)
 
 void
 progress__begin(struct progress *progress, uint64_t begin_us)
@@ -104,21 +101,31 @@ progress__mean_rate(const struct progress *progress, uint64_t now_us)
 	return rate_between(progress__replayed(progress), now_us - progress->begin_us);
 }
 
-/* The rate of the last third of the recovery, bytes per second. */
-static double
-last_third_rate(const struct progress *progress, uint64_t now_us)
+/* The sample at which the last third of the recovery began; all zero if there is none. */
+struct progress_sample
+progress__last_third(const struct progress *progress, uint64_t now_us)
 {
-	uint64_t	elapsed_us = now_us - progress->begin_us;
-	struct progress_position from = {0};
+	uint64_t	begin_us = (now_us - progress->begin_us) / 3 * 2;
+	struct progress_sample from = {0};
 
-	for (unsigned i = 0; i < progress->count &&
-		 progress->samples[i].elapsed_us <= elapsed_us / 3 * 2; i++)
-		from = (struct progress_position)
-	{
-		.elapsed_us = progress->samples[i].elapsed_us,.replayed = progress->samples[i].replayed
-	};
-	return rate_between(progress__replayed(progress) - from.replayed,
-						elapsed_us - from.elapsed_us);
+	for (unsigned i = 0; i < progress->count && progress->samples[i].elapsed_us <= begin_us; i++)
+		from = progress->samples[i];
+	return from;
+}
+
+/* The estimate that follows from two of them, s. */
+struct progress_estimate
+progress__combine(double one, double other)
+{
+	struct progress_estimate estimate = {.known = true,.seconds = (one + other) / 2};
+
+	estimate.min_seconds = one < other ? one : other;
+	estimate.max_seconds = one < other ? other : one;
+	if (estimate.min_seconds > estimate.seconds * (1 - LEAST_UNCERTAINTY))
+		estimate.min_seconds = estimate.seconds * (1 - LEAST_UNCERTAINTY);
+	if (estimate.max_seconds < estimate.seconds * (1 + LEAST_UNCERTAINTY))
+		estimate.max_seconds = estimate.seconds * (1 + LEAST_UNCERTAINTY);
+	return estimate;
 }
 
 /*
@@ -129,35 +136,21 @@ struct progress_estimate
 progress__estimate(const struct progress *progress, uint64_t end_lsn, bool arriving,
 				   uint64_t now_us)
 {
-	struct progress_estimate estimate = {0};
-	double		slow = progress__mean_rate(progress, now_us);
-	double		fast = last_third_rate(progress, now_us);
+	struct progress_estimate unknown = {0};
+	struct progress_sample third = progress__last_third(progress, now_us);
+	double		whole = progress__mean_rate(progress, now_us);
+	double		lately = rate_between(progress__replayed(progress) - third.replayed,
+									  now_us - progress->begin_us - third.elapsed_us);
 	double		remaining;
 
 	if (end_lsn == 0 || progress->begin_lsn == 0)
-		return estimate;
+		return unknown;
 	remaining = end_lsn > progress->replay_lsn ? (double) (end_lsn - progress->replay_lsn) : 0;
-	if (arriving)
-		slow = fast = progress__rate(progress);
-	if (remaining > 0 &&
-		(now_us - progress->begin_us < LEAST_ELAPSED_US || slow <= 0 || fast <= 0))
-		return estimate;
-	estimate.known = true;
 	if (remaining == 0)
-		return estimate;
-	if (slow > fast)
-	{
-		double		rate = slow;
-
-		slow = fast;
-		fast = rate;
-	}
-	estimate.seconds = remaining / ((slow + fast) / 2);
-	estimate.min_seconds = remaining / fast;
-	estimate.max_seconds = remaining / slow;
-	if (estimate.min_seconds > estimate.seconds * (1 - LEAST_UNCERTAINTY))
-		estimate.min_seconds = estimate.seconds * (1 - LEAST_UNCERTAINTY);
-	if (estimate.max_seconds < estimate.seconds * (1 + LEAST_UNCERTAINTY))
-		estimate.max_seconds = estimate.seconds * (1 + LEAST_UNCERTAINTY);
-	return estimate;
+		return progress__combine(0, 0);
+	if (arriving)
+		whole = lately = progress__rate(progress);
+	if (now_us - progress->begin_us < PROGRESS_LEAST_US || whole <= 0 || lately <= 0)
+		return unknown;
+	return progress__combine(remaining / whole, remaining / lately);
 }

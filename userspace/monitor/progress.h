@@ -20,11 +20,15 @@
 /* Time between them, us. */
 #define PROGRESS_RECENT_US	UINT64_C(250000)
 
+/* No estimate is made before, us. */
+#define PROGRESS_LEAST_US	UINT64_C(500000)
+
 /* One sample. */
 struct progress_sample
 {
 	uint64_t	elapsed_us;		/* since the recovery was found, us */
 	uint64_t	replayed;		/* WAL replayed since then, bytes */
+	uint64_t	cpu_us;			/* CPU time of redo since then, us */
 	double		rate;			/* at that time, bytes per second */
 	unsigned	in_flight;		/* blocks in flight */
 	double		coverage;		/* share of the blocks submitted in time, below 0: none yet */
@@ -43,8 +47,8 @@ struct progress_estimate
 {
 	bool		known;			/* the rest is, and redo proceeds */
 	double		seconds;		/* most likely */
-	double		min_seconds;	/* at the faster one of the rates that were seen */
-	double		max_seconds;	/* at the slower one */
+	double		min_seconds;	/* if redo is as fast as it was at its best */
+	double		max_seconds;	/* if it is as slow as at its worst */
 };
 
 struct progress
@@ -67,6 +71,8 @@ void		progress__add(struct progress *progress, const struct progress_sample *sam
 uint64_t	progress__replayed(const struct progress *progress);
 double		progress__rate(const struct progress *progress);
 double		progress__mean_rate(const struct progress *progress, uint64_t now_us);
+struct progress_sample progress__last_third(const struct progress *progress, uint64_t now_us);
+struct progress_estimate progress__combine(double one, double other);
 struct progress_estimate progress__estimate(const struct progress *progress, uint64_t end_lsn,
 											bool arriving, uint64_t now_us);
 

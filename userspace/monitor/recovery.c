@@ -23,6 +23,9 @@
 /* Time between two scans for the end of the WAL of an archive recovery, us. */
 #define SCAN_US		10000000
 
+/* Time spent on decoding at each update, which comes each 50 ms, us. */
+#define FORECAST_US	20000
+
 void
 recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapshot)
 {
@@ -65,10 +68,15 @@ recovery__phase_name(enum phase phase)
 	return names[phase];
 }
 
-/* Find where the WAL in pg_wal ends that follows a position.  Returns 0 if there is none. */
+/*
+ * Find where the WAL in pg_wal ends that follows the position of redo.  Returns 0 if that is
+ * not known.  In crash recovery, begin the forecast.
+ */
 static uint64_t
-scan_wal(const struct cluster *cluster, uint32_t timeline, uint64_t lsn)
+scan_wal(struct recovery *recovery, const struct cluster *cluster)
 {
+	uint32_t	timeline = recovery->server.timeline;
+	uint64_t	lsn = recovery->progress.replay_lsn;
 	struct wal_segments segments;
 	struct controlfile control;
 	struct recoverystart start;
@@ -81,6 +89,9 @@ scan_wal(const struct cluster *cluster, uint32_t timeline, uint64_t lsn)
 		return 0;
 	if (timeline == 0)
 		timeline = start.timeline;
+	/* A restartpoint moves it. */
+	if (recovery->phase == PHASE_CRASH_RECOVERY && start.lsn <= recovery->progress.begin_lsn)
+		recovery->start_lsn = start.lsn;
 	if (wal_segments__open(&segments, directory, control.wal_segment_bytes, timeline, NULL) < 0)
 		return 0;
 	end = walend__find(&segments, (struct wal_page_expected)
@@ -94,6 +105,9 @@ scan_wal(const struct cluster *cluster, uint32_t timeline, uint64_t lsn)
 	if (control.state == CONTROLFILE_IN_ARCHIVE_RECOVERY &&
 		end < lsn + 2 * (uint64_t) control.wal_segment_bytes)
 		return 0;
+	if (recovery->phase == PHASE_CRASH_RECOVERY && end > lsn)
+		forecast__begin(&recovery->forecast, cluster, &control, timeline,
+						recovery->progress.begin_lsn, end);
 	return end;
 }
 
@@ -110,7 +124,8 @@ update_end(struct recovery *recovery, const struct cluster *cluster, uint64_t no
 								   (recovery->phase == PHASE_CRASH_RECOVERY && recovery->scanned_lsn != 0)))
 		return;
 	recovery->scan_us = now_us;
-	recovery->scanned_lsn = scan_wal(cluster, recovery->server.timeline, lsn);
+	forecast__end(&recovery->forecast);
+	recovery->scanned_lsn = scan_wal(recovery, cluster);
 }
 
 /*
@@ -165,9 +180,66 @@ update_limits(struct recovery *recovery, uint64_t now_us)
 	limits__add(&recovery->limits, &work, &(struct limits_context)
 				{
 					.saturated = engine->queued > 0 && engine->in_flight >= recovery->snapshot.io_depth,
+						.all_wal = recovery->phase == PHASE_CRASH_RECOVERY,
 						.waiting = recovery->server.waiting,
 						.checkpoint = recovery->phase == PHASE_CHECKPOINT
 				}, now_us);
+}
+
+/* Time left, s, if redo goes on as it did since a sample; below 0 if that is not known. */
+static double
+time_since(const struct recovery *recovery, const struct progress_sample *sample)
+{
+	const struct progress *progress = &recovery->progress;
+	const struct forecast *forecast = &recovery->forecast;
+	uint64_t	elapsed_us = recovery->now_us - progress->begin_us - sample->elapsed_us;
+	uint64_t	cpu_us = recovery->limits.total_us[LIMIT_CPU] - sample->cpu_us;
+	uint64_t	from_lsn = progress->begin_lsn + sample->replayed;
+	struct forecast_work from = forecast__before(forecast, from_lsn);
+	struct forecast_work now = forecast__before(forecast, progress->replay_lsn);
+	struct forecast_work end = forecast__before(forecast, forecast->end_lsn);
+	double		done = forecast__cpu(&now) - forecast__cpu(&from);
+	double		seconds;
+
+	if (done <= 0)
+		return -1;
+	seconds = (double) cpu_us / done * (forecast__cpu(&end) - forecast__cpu(&now)) / 1e6;
+	if (now.blocks > from.blocks && elapsed_us > cpu_us)
+		seconds += (double) (elapsed_us - cpu_us) / (now.blocks - from.blocks) *
+			(end.blocks - now.blocks) / 1e6;
+	return seconds;
+}
+
+/* The time left: by the work that was forecast, where it was, otherwise by WAL. */
+static struct progress_estimate
+estimate_time_left(const struct recovery *recovery)
+{
+	const struct progress *progress = &recovery->progress;
+	const struct forecast *forecast = &recovery->forecast;
+	struct progress_sample begin = {0};
+	struct progress_sample third = progress__last_third(progress, recovery->now_us);
+	const char *source;
+
+	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
+		recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
+		forecast->reader.next_lsn > progress->replay_lsn &&
+		progress->replay_lsn < forecast->end_lsn)
+	{
+		double		whole = time_since(recovery, &begin);
+		double		lately = time_since(recovery, &third);
+
+		if (whole >= 0 && lately >= 0)
+			return progress__combine(whole, lately);
+	}
+	return progress__estimate(progress, recovery__end_lsn(recovery, &source),
+							  recovery->phase == PHASE_STREAMING, recovery->now_us);
+}
+
+/* The recovery has ended. */
+void
+recovery__end(struct recovery *recovery)
+{
+	forecast__end(&recovery->forecast);
 }
 
 /*
@@ -179,7 +251,7 @@ recovery__update(struct recovery *recovery, const struct monitor_snapshot *snaps
 				 const struct cluster *cluster, uint64_t now_us)
 {
 	struct progress *progress = &recovery->progress;
-	const char *source;
+	uint64_t	received_lsn = recovery->server.received_lsn;
 
 	recovery->snapshot = *snapshot;
 	recovery->now_us = now_us;
@@ -187,19 +259,23 @@ recovery__update(struct recovery *recovery, const struct monitor_snapshot *snaps
 	{
 		recovery->server_us = now_us;
 		(void) activity__read_server(cluster, &recovery->server);
+		/* When it is promoted, it has received what it had. */
+		if (recovery->server.received_lsn == 0)
+			recovery->server.received_lsn = received_lsn;
 		recovery->phase = recovery__phase(cluster, &recovery->server, true);
 	}
 	progress__update(progress, snapshot->replay_lsn, now_us);
 	if (cluster != NULL)
 		update_end(recovery, cluster, now_us);
 	update_limits(recovery, now_us);
-	recovery->estimate = progress__estimate(progress, recovery__end_lsn(recovery, &source),
-											recovery->phase == PHASE_STREAMING, now_us);
+	forecast__decode(&recovery->forecast, progress->replay_lsn, now_us + FORECAST_US);
+	recovery->estimate = estimate_time_left(recovery);
 	if (progress__is_due(progress, now_us))
 		progress__add(progress, &(struct progress_sample)
 					  {
 						  .elapsed_us = now_us - progress->begin_us,
 							  .replayed = progress__replayed(progress),
+							  .cpu_us = recovery->limits.total_us[LIMIT_CPU],
 							  .rate = progress__rate(progress),
 							  .in_flight = snapshot->engine.in_flight,
 							  .coverage = recovery__coverage(&snapshot->recovery),

@@ -6,6 +6,7 @@
 #define REDOAHEAD_MONITOR_RECOVERY_H
 
 #include "cluster/activity.h"
+#include "monitor/forecast.h"
 #include "monitor/limits.h"
 #include "monitor/monitor.h"
 #include "monitor/progress.h"
@@ -28,14 +29,17 @@ struct recovery
 	enum phase	phase;			/* at that time */
 	struct activity_server server;	/* the server's processes, lately */
 	uint64_t	server_us;		/* time of that, us */
+	uint64_t	start_lsn;		/* where redo began, if it is known from pg_control, or 0 */
 	uint64_t	scanned_lsn;	/* end of the WAL in pg_wal, 0: unknown */
 	uint64_t	scan_us;		/* time when that was looked for, us; 0: never */
 	struct progress progress;
 	struct limits limits;
+	struct forecast forecast;	/* of the work that is left, in crash recovery */
 	struct progress_estimate estimate;	/* of the time left */
 };
 
 void		recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapshot);
+void		recovery__end(struct recovery *recovery);
 void		recovery__update(struct recovery *recovery, const struct monitor_snapshot *snapshot,
 							 const struct cluster *cluster, uint64_t now_us);
 uint64_t	recovery__end_lsn(const struct recovery *recovery, const char **source);

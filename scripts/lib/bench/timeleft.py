@@ -28,7 +28,8 @@ def errors(recovery):
     of that time and of what was really left: the mean and the greatest; None if there were
     no estimates."""
     history = recovery['history']
-    whole = recovery['elapsed_seconds']
+    # Without the checkpoint after redo.
+    whole = recovery['elapsed_seconds'] - recovery['stalled_seconds']
     of_whole, of_left = [], []
     for elapsed, estimate in zip(history['elapsed_seconds'], history['time_left_seconds']):
         left = whole - elapsed

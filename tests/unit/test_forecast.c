@@ -1,0 +1,149 @@
+/*
+ * test_forecast.c
+ *		How much work has redo with WAL that is not even?
+ *
+ * With a wrong answer, the time left is wrong for most of a recovery.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#include "base/clock.h"
+#include "monitor/forecast.h"
+#include "wal_writer.h"
+
+#define SEGMENTS	4
+#define BLOCKS		20000
+
+static char directory[] = "/tmp/redoahead-forecast.XXXXXX";
+static struct wal_writer writer;
+static struct forecast forecast;
+static struct cluster cluster = {.dirfd = -1};
+static const struct controlfile control = {
+	.block_size = WRITER_BLOCK,.wal_page_bytes = WRITER_PAGE,.wal_segment_bytes = WRITER_SEGMENT,
+	.system_identifier = WRITER_IDENTIFIER
+};
+
+static int
+set_up(void **state)
+{
+	char		path[100];
+
+	strcpy(directory + strlen(directory) - 6, "XXXXXX");
+	if (mkdtemp(directory) == NULL)
+		return -1;
+	snprintf(path, sizeof(path), "%s/pg_wal", directory);
+	writer_begin(&writer, SEGMENTS);
+	cluster.dirfd = open(directory, O_RDONLY | O_DIRECTORY);
+	return mkdir(path, 0700);
+}
+
+static int
+tear_down(void **state)
+{
+	char		command[100];
+
+	forecast__end(&forecast);
+	close(cluster.dirfd);
+	free(writer.wal);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command);
+}
+
+/* A record that changes a block. */
+static void
+change_block(uint32_t block)
+{
+	uint32_t	body[5] = {0, 1663, 5, 16384, block};
+
+	writer_add(&writer, 11, 0, body, sizeof(body));
+}
+
+/* Write the segments, and begin. */
+static void
+begin(void)
+{
+	char		name[WAL_SEGMENT_NAME_LENGTH + 1];
+	char		path[200];
+
+	for (size_t at = 0; at < writer.end; at += WRITER_SEGMENT)
+	{
+		FILE	   *file;
+
+		wal_segments__name(1, (WRITER_START + at) / WRITER_SEGMENT, WRITER_SEGMENT, name);
+		snprintf(path, sizeof(path), "%s/pg_wal/%s", directory, name);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		assert_int_equal(fwrite(writer.wal + at, WRITER_SEGMENT, 1, file), 1);
+		assert_int_equal(fclose(file), 0);
+	}
+	forecast__begin(&forecast, &cluster, &control, 1, WRITER_START + WAL_PAGE_LONG_BYTES,
+					writer_lsn(&writer));
+}
+
+static void
+decode_all(void)
+{
+	while (forecast.decoding)
+		forecast__decode(&forecast, writer_lsn(&writer), clock__now_us() + 1000);
+}
+
+/* Blocks are new in the first half, and the same in the second. */
+TEST(blocks_are_read_once)
+{
+	uint64_t	middle;
+	struct forecast_work half;
+	struct forecast_work all;
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		change_block(i);
+	middle = writer_lsn(&writer);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		change_block(i);
+	begin();
+	decode_all();
+	half = forecast__before(&forecast, middle);
+	all = forecast__before(&forecast, writer_lsn(&writer));
+	/* Also where the set of bits has collisions. */
+	assert_float_equal(half.blocks, BLOCKS, BLOCKS * 0.02);
+	assert_float_equal(all.blocks, BLOCKS, BLOCKS * 0.02);
+	assert_true(forecast__cpu(&half) > 2 * (forecast__cpu(&all) - forecast__cpu(&half)));
+	assert_float_equal(all.records - half.records, BLOCKS, BLOCKS * 0.02);
+}
+
+/* What is not decoded counts like the later half of what is. */
+TEST(what_is_not_decoded_is_extrapolated)
+{
+	struct forecast_work all;
+
+	for (uint32_t i = 0; i < 2 * BLOCKS; i++)
+		change_block(i);
+	begin();
+	while (forecast.intervals < FORECAST_INTERVALS / 4)
+		forecast__decode(&forecast, WRITER_START, clock__now_us());
+	assert_true(forecast.intervals < FORECAST_INTERVALS);
+	all = forecast__before(&forecast, writer_lsn(&writer));
+	assert_float_equal(all.blocks, 2 * BLOCKS, 2 * BLOCKS * 0.02);
+}
+
+/* Damaged or missing WAL: nothing is known of the rest. */
+TEST(damaged_wal)
+{
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		change_block(i);
+	memset(writer.wal + 100000, 0xFF, 1000);
+	begin();
+	decode_all();
+	assert_true(forecast.intervals < FORECAST_INTERVALS / 4);
+	forecast__end(&forecast);
+	forecast__begin(&forecast, &cluster, &control, 7, WRITER_START, writer_lsn(&writer));
+	decode_all();
+	assert_int_equal(forecast.intervals, 0);
+	assert_float_equal(forecast__before(&forecast, writer_lsn(&writer)).records, 0, 0);
+}
+
+UNIT_MAIN(NULL, NULL, set_up, tear_down)
