@@ -118,7 +118,8 @@ session__disconnect(struct daemon *daemon)
 	err = engine__end(daemon->engine);
 	status__snapshot(daemon, &snapshot);
 	summary__log(counters);
-	monitor__end(daemon->monitor, &snapshot, engine__relations(daemon->engine));
+	monitor__end(daemon->monitor, &snapshot, engine__relations(daemon->engine),
+				 session->hung_up || !daemon->stop);
 	daemon->last = *counters;
 	counters__add(&daemon->ended, counters);
 

@@ -77,6 +77,7 @@ status__snapshot(struct daemon *daemon, struct monitor_snapshot *snapshot)
 		.recoveries = daemon->recoveries,
 			.begin_us = session->begin_us,
 			.replay_lsn = replay_lsn,
+			.exact = true,
 			.decode_lsn = session__decode_lsn(session, replay_lsn),
 			.backend = daemon->backend->name,
 			.engine = engine__state(daemon->engine),

@@ -146,7 +146,7 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 		outputs__add_sample(&follow->outputs, follow->engine, replay_lsn, follow->begin_us, now_us);
 		if (now_us - follow->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
 			state__write_statistics(follow, true);
-		state__publish(follow, replay_lsn, now_us);
+		state__publish(follow, now_us);
 		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
 		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
 		idle_ms = !idle ? IDLE_MS : idle_ms < MAX_IDLE_MS ? idle_ms * 2 : idle_ms;

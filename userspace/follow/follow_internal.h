@@ -43,7 +43,7 @@ struct follow
 
 /* state.c */
 void		state__write_statistics(struct follow *follow, bool connected);
-void		state__publish(struct follow *follow, uint64_t replay_lsn, uint64_t now_us);
+void		state__publish(struct follow *follow, uint64_t now_us);
 void		state__report(struct follow *follow);
 void		state__attach(struct follow *follow, bool runs);
 

@@ -96,7 +96,7 @@ position__create(struct position *position, const struct cluster *cluster, const
 int
 position__start(struct position *position)
 {
-	return symbol__start(&position->reader, "error_context_stack");
+	return symbol__start(&position->finder, "error_context_stack");
 }
 
 void
@@ -104,7 +104,7 @@ position__destroy(struct position *position)
 {
 	position__end(position);
 	position_probe__close(position->probe);
-	confined__end(&position->reader);
+	confined__end(&position->finder);
 }
 
 /* Copy from the process's memory.  0 or -errno. */
@@ -169,9 +169,9 @@ position__begin(struct position *position, pid_t startup, uint64_t system_identi
 	if (!may_use(position, POSITION_MEMORY) && !may_use(position, POSITION_BPF))
 		return;
 	/* It has ended if it was not in time before. */
-	if (position->reader.child == 0)
+	if (position->finder.child == 0)
 		(void) position__start(position);
-	err = symbol__find(&position->reader, startup, &stack);
+	err = symbol__find(&position->finder, startup, &stack);
 	if (err < 0)
 		log_info("cannot find error_context_stack in the startup process: %s%s", strerror(-err),
 				 err == -ESRCH ? "" : "; use a server whose program has dynamic symbols, or give this "
@@ -192,9 +192,29 @@ position__end(struct position *position)
 	position->attached = false;
 	position->startup = 0;
 	position->stack = 0;
+	position->reader = position->idle_lsn = 0;
 }
 
-/* From the process's memory: 0 if no record is being replayed now. */
+/*
+ * The end of the last record, if none has been read since the last call: then redo waits for
+ * WAL, or is paused.  Otherwise 0.
+ */
+static uint64_t
+from_idle_reader(struct position *position)
+{
+	struct server_reader reader;
+	uint64_t	last = position->idle_lsn;
+
+	position->idle_lsn = 0;
+	if (position->reader == 0 ||
+		copy(position, position->reader, &reader, sizeof(reader)) < 0 ||
+		reader.system_identifier != position->system_identifier)
+		return 0;
+	position->idle_lsn = reader.end_lsn;
+	return reader.end_lsn == last ? last : 0;
+}
+
+/* From the process's memory: 0 if the position cannot be seen now. */
 static uint64_t
 from_memory(struct position *position)
 {
@@ -211,10 +231,14 @@ from_memory(struct position *position)
 		if (copy(position, entry.argument, &reader, sizeof(reader)) == 0 &&
 			reader.system_identifier == position->system_identifier &&
 			reader.end_lsn > reader.record_lsn)
+		{
+			position->reader = entry.argument;
+			position->idle_lsn = 0;
 			return reader.record_lsn;
+		}
 		address = entry.previous;
 	}
-	return 0;
+	return from_idle_reader(position);
 }
 
 /*
@@ -301,4 +325,11 @@ position__read(struct position *position, uint64_t now_us)
 	else if (position->stack == 0 || now_us - position->begin_us >= SILENT_US)
 		read_others(position, now_us);
 	return position->lsn;
+}
+
+/* Is the position that of the record being replayed, or of a query, not only that of a segment? */
+bool
+position__is_exact(const struct position *position)
+{
+	return position->lsn != 0 && position->method >= 0 && position->method != POSITION_TITLE;
 }

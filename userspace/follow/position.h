@@ -31,11 +31,13 @@ struct position
 {
 	const struct cluster *cluster;	/* whose recovery it is */
 	int			forced;			/* the only method that may be used, -1: any */
-	struct confined reader;		/* finds the variable in the program's file */
+	struct confined finder;		/* finds the variable in the program's file */
 	pid_t		startup;		/* the startup process, 0: none */
 	uint64_t	system_identifier;	/* of the cluster */
 	uint32_t	segment_bytes;	/* size of a WAL segment, bytes */
 	uint64_t	stack;			/* address of error_context_stack, 0: memory cannot be read */
+	uint64_t	reader;			/* address of the startup process's WAL reader, 0: not known yet */
+	uint64_t	idle_lsn;		/* end of the last record when none was being replayed, or 0 */
 	struct position_probe *probe;	/* the BPF program, or NULL */
 	int			probe_err;		/* why there is none, -errno */
 	bool		attached;		/* it is */
@@ -55,6 +57,7 @@ void		position__begin(struct position *position, pid_t startup, uint64_t system_
 							uint32_t segment_bytes);
 void		position__end(struct position *position);
 uint64_t	position__read(struct position *position, uint64_t now_us);
+bool		position__is_exact(const struct position *position);
 bool		position__segment(const struct position *position, uint32_t *timeline,
 							  uint64_t *segment);
 const char *position__method_name(int method);

@@ -46,7 +46,7 @@ state__write_statistics(struct follow *follow, bool connected)
 
 /* What the monitor needs to know. */
 static void
-make_snapshot(struct follow *follow, uint64_t replay_lsn, struct monitor_snapshot *snapshot)
+make_snapshot(struct follow *follow, struct monitor_snapshot *snapshot)
 {
 	const struct control *control = engine__control(follow->engine);
 	struct counters *counters = engine__counters(follow->engine);
@@ -56,7 +56,8 @@ make_snapshot(struct follow *follow, uint64_t replay_lsn, struct monitor_snapsho
 	{
 		.recoveries = follow->recoveries,
 			.begin_us = follow->begin_us,
-			.replay_lsn = replay_lsn,
+			.replay_lsn = follow->position.lsn,
+			.exact = position__is_exact(&follow->position),
 			.decode_lsn = follow->stream.reader.next_lsn,
 			.backend = follow->backend->name,
 			.engine = engine__state(follow->engine),
@@ -70,14 +71,14 @@ make_snapshot(struct follow *follow, uint64_t replay_lsn, struct monitor_snapsho
 
 /* Let the monitor know, if it is time. */
 void
-state__publish(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
+state__publish(struct follow *follow, uint64_t now_us)
 {
 	struct monitor_snapshot snapshot;
 
 	if (now_us - follow->monitor_us < MONITOR_PUBLISH_US)
 		return;
 	follow->monitor_us = now_us;
-	make_snapshot(follow, replay_lsn, &snapshot);
+	make_snapshot(follow, &snapshot);
 	monitor__publish(follow->monitor, &snapshot);
 }
 
@@ -88,13 +89,13 @@ state__report(struct follow *follow)
 	struct monitor_snapshot snapshot;
 
 	state__write_statistics(follow, false);
-	make_snapshot(follow, follow->position.lsn, &snapshot);
+	make_snapshot(follow, &snapshot);
 	counters__add(&follow->ended, engine__counters(follow->engine));
 	log_info("%" PRIu64 " records decoded, up to %X/%08X", follow->stream.records,
 			 (unsigned) (follow->stream.reader.next_lsn >> 32),
 			 (unsigned) follow->stream.reader.next_lsn);
 	summary__log(engine__counters(follow->engine));
-	monitor__end(follow->monitor, &snapshot, engine__relations(follow->engine));
+	monitor__end(follow->monitor, &snapshot, engine__relations(follow->engine), !follow->stop);
 }
 
 /* Let the monitor watch the data directory while a server runs on it, and no longer. */

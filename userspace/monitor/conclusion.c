@@ -69,8 +69,8 @@ conclusion__report(const char *directory, struct json_object *document,
 	int			err = html__write_file(directory, document, relations, path, sizeof(path));
 
 	if (err < 0)
-		log_warning("no report can be written to directory \"%s\": %s; create it, or give another one with --report",
-					directory, strerror(-err));
+		log_warning("no report can be written to directory \"%s\": %s; create it, or give another "
+					"one with --report", directory, strerror(-err));
 	else
 		log_info("report of the recovery: %s", path);
 }

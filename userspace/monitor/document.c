@@ -61,7 +61,10 @@ add_progress(struct json_object *object, const struct recovery *recovery)
 	json__number(object, "time_left_seconds", left->known ? left->seconds : -1, 1);
 	json__number(object, "time_left_min_seconds", left->known ? left->min_seconds : -1, 1);
 	json__number(object, "time_left_max_seconds", left->known ? left->max_seconds : -1, 1);
-	add_seconds(object, "stalled_seconds", recovery->now_us - progress->advanced_us);
+	if (progress->begin_lsn != 0 && recovery->snapshot.exact)
+		add_seconds(object, "stalled_seconds", recovery->now_us - progress->advanced_us);
+	else
+		json__text(object, "stalled_seconds", NULL);
 }
 
 static void

@@ -44,6 +44,9 @@ limits__add(struct limits *limits, const struct activity_work *work,
 	if (ran_us > elapsed_us || (!counted && work->state == 'R'))
 		ran_us = elapsed_us;
 	add(limits, LIMIT_CPU, ran_us);
+	/* By a signal or a debugger. */
+	if (work->state == 'T' || work->state == 't')
+		return;
 	/* If it runs now, short waits of which nobody has seen the end were for a device. */
 	if (work->state == 'D' || work->state == 'R' || context->all_wal)
 		add(limits, context->saturated ? LIMIT_DEVICE_THROUGHPUT : LIMIT_DEVICE_LATENCY,

@@ -23,10 +23,10 @@
 #include "base/notify.h"
 #include "monitor/conclusion.h"
 #include "monitor/document.h"
+#include "monitor/metrics_file.h"
 #include "monitor/monitor.h"
 #include "monitor/service.h"
 #include "monitor/status_socket.h"
-#include "report/prometheus.h"
 
 /* Time between two samples, ms: during a recovery, and without one. */
 #define SAMPLE_MS		50
@@ -37,9 +37,6 @@
 
 /* A document is sent again for so long, us. */
 #define DOCUMENT_US		100000
-
-/* Time between two writes of the metrics file, us. */
-#define METRICS_US		5000000
 
 /* Time between two reports to the service manager, us. */
 #define SERVICE_US		2000000
@@ -55,6 +52,7 @@ struct shared
 	bool		stop;			/* it must end */
 	bool		found;			/* there is a recovery */
 	bool		has_ended;		/* "ended" was not reported yet */
+	bool		completed;		/* that recovery has ended, not the command */
 	bool		attach;			/* "cluster" is another one */
 	struct monitor_snapshot snapshot;	/* the newest */
 	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
@@ -76,6 +74,8 @@ struct monitor
 	struct monitor_snapshot snapshot;
 	struct cluster cluster;		/* as in "shared" */
 	struct status_socket socket;
+	bool		wants_socket;	/* it should be there */
+	bool		socket_failed;	/* the last attempt failed, and that was logged */
 	uint64_t	check_us;		/* time of the last check of the socket, us */
 	struct recovery recoveries[2];	/* the present one and the last */
 	struct recovery *present;	/* NULL: there is none */
@@ -83,9 +83,8 @@ struct monitor
 	struct relations relations; /* whose blocks were requested in the last one */
 	struct json_object *document;	/* the last one made, or NULL */
 	uint64_t	document_us;	/* time of that, us */
-	uint64_t	metrics_us;		/* time of the last write of the metrics file, us */
+	struct metrics_file metrics;
 	uint64_t	service_us;		/* time of the last report to the service manager, us; 0: it waits */
-	bool		metrics_failed; /* it failed, and that was logged */
 };
 
 static void
@@ -143,17 +142,18 @@ document_text(void *monitor)
 	return json_object_to_json_string_ext(current_document(monitor), JSON_C_TO_STRING_PLAIN);
 }
 
-/* Report the present recovery, which has ended. */
+/* Report the present recovery, which has ended unless the command has been stopped. */
 static void
-conclude(struct monitor *monitor, const struct monitor_snapshot *ended)
+conclude(struct monitor *monitor, const struct monitor_snapshot *ended, bool completed)
 {
 	recovery__update(monitor->present, ended, attached(monitor), clock__now_us());
-	recovery__end(monitor->present);
-	conclusion__log(monitor->present);
+	recovery__end(monitor->present, completed ? attached(monitor) : NULL);
+	if (completed)
+		conclusion__log(monitor->present);
 	monitor->last = monitor->present;
 	monitor->present = NULL;
 	monitor->document_us = 0;
-	if (monitor->options->report != NULL)
+	if (completed && monitor->options->report != NULL)
 		conclusion__report(monitor->options->report, current_document(monitor),
 						   &monitor->relations);
 }
@@ -162,6 +162,8 @@ conclude(struct monitor *monitor, const struct monitor_snapshot *ended)
 static void
 begin(struct monitor *monitor, const struct monitor_snapshot *snapshot)
 {
+	if (monitor->present != NULL)
+		recovery__end(monitor->present, NULL);
 	monitor->present = monitor->last == &monitor->recoveries[0] ? &monitor->recoveries[1] :
 		&monitor->recoveries[0];
 	recovery__begin(monitor->present, snapshot);
@@ -175,12 +177,20 @@ listen_again(struct monitor *monitor)
 	const char *path = monitor->options->status_socket;
 
 	monitor->check_us = clock__now_us();
+	monitor->wants_socket = false;
 	status_socket__close(&monitor->socket);
 	if (path[0] == '\0' || (path[0] != '/' && attached(monitor) == NULL))
 		return;
+	monitor->wants_socket = true;
 	if (status_socket__open(&monitor->socket, &monitor->cluster, path,
-							monitor->options->status_group) < 0)
-		log_warning("the status cannot be read from a socket; prefetching goes on");
+							monitor->options->status_group, monitor->socket_failed) == 0)
+		monitor->socket_failed = false;
+	else if (!monitor->socket_failed)
+	{
+		log_warning("the status cannot be read from a socket; prefetching goes on, and the socket "
+					"is tried again");
+		monitor->socket_failed = true;
+	}
 }
 
 /* Watch another cluster, or none. */
@@ -201,6 +211,7 @@ take_shared(struct monitor *monitor)
 	struct monitor_snapshot ended;
 	struct cluster cluster;
 	bool		has_ended;
+	bool		completed;
 	bool		is_attached;
 	bool		found;
 	bool		stop;
@@ -209,6 +220,7 @@ take_shared(struct monitor *monitor)
 	monitor->snapshot = shared->snapshot;
 	ended = shared->ended;
 	has_ended = shared->has_ended;
+	completed = shared->completed;
 	if (has_ended)
 		monitor->relations = shared->relations;
 	found = shared->found;
@@ -222,33 +234,16 @@ take_shared(struct monitor *monitor)
 
 	if (has_ended)
 	{
-		/* It may have been too short for being seen. */
-		if (monitor->present == NULL)
+		/* It may have been too short for being seen, or this thread was held up. */
+		if (monitor->present == NULL || monitor->present->snapshot.begin_us != ended.begin_us)
 			begin(monitor, &ended);
-		conclude(monitor, &ended);
+		conclude(monitor, &ended, completed);
 	}
 	if (is_attached)
 		attach(monitor, &cluster);
 	if (found && monitor->present == NULL)
 		begin(monitor, &monitor->snapshot);
 	return !stop;
-}
-
-/* Write the metrics file if there is one and it is time. */
-static void
-write_metrics(struct monitor *monitor, uint64_t now_us)
-{
-	const char *path = monitor->options->metrics;
-	int			err;
-
-	if (path == NULL || (monitor->metrics_us != 0 && now_us - monitor->metrics_us < METRICS_US))
-		return;
-	monitor->metrics_us = now_us;
-	err = prometheus__write_file(path, current_document(monitor));
-	if (err < 0 && !monitor->metrics_failed)
-		log_warning("metrics file \"%s\" cannot be written: %s; give another one with --metrics",
-					path, strerror(-err));
-	monitor->metrics_failed = err < 0;
 }
 
 /* Report to the service manager, if there is one, until the checkpoint after a recovery ends. */
@@ -264,14 +259,14 @@ report_to_service(struct monitor *monitor, uint64_t now_us)
 	monitor->service_us = waits && monitor->present == NULL ? 0 : now_us;
 }
 
-/* If somebody has removed the socket, make it again. */
+/* If somebody has removed the socket, or it could not be made, make it again. */
 static void
 check_socket(struct monitor *monitor, uint64_t now_us)
 {
-	if (monitor->socket.fd < 0 || now_us - monitor->check_us < CHECK_US)
+	if (!monitor->wants_socket || now_us - monitor->check_us < CHECK_US)
 		return;
 	monitor->check_us = now_us;
-	if (!sockfile__is_ours(&monitor->socket.file))
+	if (monitor->socket.fd < 0 || !sockfile__is_ours(&monitor->socket.file))
 		listen_again(monitor);
 }
 
@@ -292,7 +287,8 @@ run(void *argument)
 
 		if (monitor->present != NULL)
 			recovery__update(monitor->present, &monitor->snapshot, attached(monitor), now_us);
-		write_metrics(monitor, now_us);
+		if (metrics_file__is_due(&monitor->metrics, now_us))
+			metrics_file__write(&monitor->metrics, current_document(monitor), now_us);
 		report_to_service(monitor, now_us);
 		check_socket(monitor, now_us);
 		files[1].fd = status_socket__watch(&monitor->socket, now_us);
@@ -322,8 +318,8 @@ start_thread(struct monitor *monitor)
 }
 
 /*
- * Begin to watch a command of this name.  What the other arguments point to must stay.  To be called with the
- * rights of the owner.  Returns 0, or -errno after a message.
+ * Begin to watch a command of this name.  What the other arguments point to must stay.  To be
+ * called with the rights of the owner.  Returns 0, or -errno after a message.
  */
 int
 monitor__create(struct monitor **result, const struct monitor_options *options,
@@ -342,6 +338,7 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 	monitor->command = command;
 	monitor->pgdata = pgdata;
 	monitor->begin_us = clock__now_us();
+	monitor->metrics.path = options->metrics;
 	monitor->cluster.dirfd = monitor->shared.cluster.dirfd = monitor->socket.fd = -1;
 	pthread_mutex_init(&monitor->shared.mutex, NULL);
 	monitor->shared.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -398,16 +395,17 @@ monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapsho
 		wake(monitor);
 }
 
-/* The recovery has ended. */
+/* The recovery has ended, or the command is going to, in the middle of it. */
 void
 monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
-			 const struct relations *relations)
+			 const struct relations *relations, bool ended)
 {
 	struct shared *shared = &monitor->shared;
 
 	pthread_mutex_lock(&shared->mutex);
 	shared->found = false;
 	shared->has_ended = true;
+	shared->completed = ended;
 	shared->snapshot = shared->ended = *snapshot;
 	shared->relations = *relations;
 	pthread_mutex_unlock(&shared->mutex);
@@ -418,18 +416,23 @@ monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
 void
 monitor__destroy(struct monitor *monitor)
 {
+	struct timespec end;
+
 	if (monitor == NULL)
 		return;
 	pthread_mutex_lock(&monitor->shared.mutex);
 	monitor->shared.stop = true;
 	pthread_mutex_unlock(&monitor->shared.mutex);
 	wake(monitor);
-	pthread_join(monitor->thread, NULL);
+	/* It may be held up by a file system that does not respond; the process ends anyway. */
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec++;
+	if (pthread_clockjoin_np(monitor->thread, NULL, CLOCK_MONOTONIC, &end) != 0)
+		return;
 	status_socket__close(&monitor->socket);
 	cluster__close(&monitor->cluster);
 	cluster__close(&monitor->shared.cluster);
-	if (monitor->options->metrics != NULL)
-		(void) prometheus__remove_file(monitor->options->metrics);
+	metrics_file__remove(&monitor->metrics);
 	json_object_put(monitor->document);
 	close(monitor->shared.event_fd);
 	pthread_mutex_destroy(&monitor->shared.mutex);

@@ -33,6 +33,7 @@ struct monitor_snapshot
 	uint64_t	recoveries;		/* recoveries found so far, this one too */
 	uint64_t	begin_us;		/* when this one was found, us */
 	uint64_t	replay_lsn;		/* position of redo, 0: unknown */
+	bool		exact;			/* it is that of the record being replayed */
 	uint64_t	decode_lsn;		/* up to which WAL has been decoded */
 	const char *backend;		/* how blocks are read */
 	struct engine_state engine; /* what it has to do */
@@ -49,7 +50,7 @@ int			monitor__create(struct monitor **monitor, const struct monitor_options *op
 void		monitor__attach(struct monitor *monitor, const struct cluster *cluster);
 void		monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot);
 void		monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
-						 const struct relations *relations);
+						 const struct relations *relations, bool ended);
 void		monitor__destroy(struct monitor *monitor);
 
 #endif							/* REDOAHEAD_MONITOR_MONITOR_H */

@@ -42,13 +42,15 @@ enum phase
 recovery__phase(const struct cluster *cluster, const struct activity_server *server, bool found)
 {
 	struct controlfile control;
+	bool		read = controlfile__read(&control, cluster) == 0;
 
-	if (server->startup > 0 && server->checkpoint)
+	/* The server writes that it shuts down before that checkpoint, too. */
+	if (server->startup > 0 &&
+		(server->checkpoint || (read && control.state == CONTROLFILE_SHUTTING_DOWN)))
 		return PHASE_CHECKPOINT;
 	if (!found)
 		return PHASE_WAITING;
-	if (controlfile__read(&control, cluster) < 0 ||
-		control.state != CONTROLFILE_IN_ARCHIVE_RECOVERY)
+	if (!read || control.state != CONTROLFILE_IN_ARCHIVE_RECOVERY)
 		return PHASE_CRASH_RECOVERY;
 	return server->streaming ? PHASE_STREAMING : PHASE_ARCHIVE_RECOVERY;
 }
@@ -121,7 +123,7 @@ update_end(struct recovery *recovery, const struct cluster *cluster, uint64_t no
 		return;
 	/* Crash recovery adds no WAL. */
 	if (recovery->scan_us != 0 && (now_us - recovery->scan_us < SCAN_US ||
-								   (recovery->phase == PHASE_CRASH_RECOVERY && recovery->scanned_lsn != 0)))
+								   (recovery->phase == PHASE_CRASH_RECOVERY && recovery->scanned_lsn >= lsn)))
 		return;
 	recovery->scan_us = now_us;
 	forecast__end(&recovery->forecast);
@@ -138,11 +140,6 @@ recovery__end_lsn(const struct recovery *recovery, const char **source)
 	uint64_t	received = recovery->server.received_lsn;
 
 	*source = NULL;
-	if (recovery->phase == PHASE_CHECKPOINT)
-	{
-		*source = "scan";
-		return recovery->progress.replay_lsn;
-	}
 	if (recovery->phase == PHASE_STREAMING && received >= recovery->progress.replay_lsn)
 	{
 		*source = "received";
@@ -220,6 +217,9 @@ estimate_time_left(const struct recovery *recovery)
 	struct progress_sample third = progress__last_third(progress, recovery->now_us);
 	const char *source;
 
+	/* How long the checkpoint takes is not known. */
+	if (recovery->phase == PHASE_CHECKPOINT)
+		return (struct progress_estimate) {0};
 	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
 		recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
 		forecast->reader.next_lsn > progress->replay_lsn &&
@@ -235,10 +235,21 @@ estimate_time_left(const struct recovery *recovery)
 							  recovery->phase == PHASE_STREAMING, recovery->now_us);
 }
 
-/* The recovery has ended. */
+/*
+ * The recovery has ended.  If the server has got through crash recovery, redo came to the
+ * end of what was decoded, also if its position was not seen since.  The cluster may be NULL.
+ */
 void
-recovery__end(struct recovery *recovery)
+recovery__end(struct recovery *recovery, const struct cluster *cluster)
 {
+	struct controlfile control;
+
+	if (recovery->scanned_lsn != 0 && cluster != NULL &&
+		controlfile__read(&control, cluster) == 0 &&
+		(control.state == CONTROLFILE_SHUTTING_DOWN ||
+		 control.state == CONTROLFILE_IN_PRODUCTION) &&
+		recovery->snapshot.decode_lsn <= recovery->scanned_lsn)
+		progress__update(&recovery->progress, recovery->snapshot.decode_lsn, recovery->now_us);
 	forecast__end(&recovery->forecast);
 }
 
@@ -265,6 +276,9 @@ recovery__update(struct recovery *recovery, const struct monitor_snapshot *snaps
 		recovery->phase = recovery__phase(cluster, &recovery->server, true);
 	}
 	progress__update(progress, snapshot->replay_lsn, now_us);
+	/* Redo has gone on since its position was seen last. */
+	if (recovery->phase == PHASE_CHECKPOINT && recovery->scanned_lsn > progress->replay_lsn)
+		progress__update(progress, recovery->scanned_lsn, now_us);
 	if (cluster != NULL)
 		update_end(recovery, cluster, now_us);
 	update_limits(recovery, now_us);

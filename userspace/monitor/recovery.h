@@ -39,7 +39,7 @@ struct recovery
 };
 
 void		recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapshot);
-void		recovery__end(struct recovery *recovery);
+void		recovery__end(struct recovery *recovery, const struct cluster *cluster);
 void		recovery__update(struct recovery *recovery, const struct monitor_snapshot *snapshot,
 							 const struct cluster *cluster, uint64_t now_us);
 uint64_t	recovery__end_lsn(const struct recovery *recovery, const char **source);

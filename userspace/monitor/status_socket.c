@@ -26,7 +26,7 @@
 /* Most of what a client sends that is read, to drop it, bytes. */
 #define DROP_BYTES		4096
 
-/* Most supplementary groups of this process that are looked at. */
+/* Most supplementary groups of this process that are compared. */
 #define MAX_GROUPS		1024
 
 /* Is this process a member? */
@@ -44,7 +44,10 @@ is_member(gid_t gid)
 	return false;
 }
 
-/* Find the group that may read the status, (gid_t) -1 for NULL.  Returns 0, or -errno after a message. */
+/*
+ * Find the group that may read the status, (gid_t) -1 for NULL.  Returns 0, or -errno after a
+ * message.
+ */
 int
 status_socket__group(const char *group, gid_t *gid)
 {
@@ -65,8 +68,8 @@ status_socket__group(const char *group, gid_t *gid)
 	}
 	if (!is_member(entry->gr_gid))
 	{
-		log_error("this process is not a member of group \"%s\"; make user %u one and start it as that user, or give "
-				  "another group with --status-group", group, (unsigned) geteuid());
+		log_error("this process is not a member of group \"%s\"; start it as a user who is one, not as "
+				  "root, or give another group with --status-group", group);
 		return -EPERM;
 	}
 	*gid = entry->gr_gid;
@@ -74,15 +77,15 @@ status_socket__group(const char *group, gid_t *gid)
 }
 
 /*
- * Listen at a path, for the owner and for a group unless it is NULL.  Returns 0, or -errno after a
- * message.
+ * Listen at a path, for the owner and for a group unless it is NULL.  Returns 0, or -errno
+ * after a message, unless it is tried again.
  */
 int
 status_socket__open(struct status_socket *status, const struct cluster *cluster,
-					const char *path, const char *group)
+					const char *path, const char *group, bool again)
 {
 	struct sockfile_options options = {
-		.path = path,.option = "--status-socket",.type = SOCK_STREAM,
+		.path = path,.option = "--status-socket",.type = SOCK_STREAM,.again = again,
 		.mode = group != NULL ? 0660 : 0600
 	};
 	int			err = status_socket__group(group, &options.gid);

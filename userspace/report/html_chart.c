@@ -66,7 +66,7 @@ fit_numbers(struct axis *axis, double max, enum html_unit unit)
 	if (unit == HTML_BYTES || unit == HTML_RATE)
 	{
 		for (; power < 4 && max / axis->scale >= 1000; power++)
-			axis->scale *= 1024;
+			axis->scale *= 1000;
 		axis->unit = unit == HTML_BYTES ? bytes[power] : rates[power];
 	}
 	axis->step = power == 0 ? 1 : axis->scale / 100;

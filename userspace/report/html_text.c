@@ -172,7 +172,7 @@ format_bytes(char text[HTML_NUMBER_BYTES], double value, const char *per)
 	int			i = 0;
 
 	for (; i < 4 && fabs(value) >= 1000; i++)
-		value /= 1024;
+		value /= 1000;
 	snprintf(unit, sizeof(unit), "%s%s", units[i], per);
 	if (i == 0)
 		snprintf(text, HTML_NUMBER_BYTES, "%.0f %s", value, unit);

@@ -24,6 +24,10 @@
 
 #define BACKLOG		64
 
+/* An attempt that is repeated is not logged again. */
+#define complain(options, ...) \
+	log__write((options)->again ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, __VA_ARGS__)
+
 /* Open the socket's directory and note the names in it. */
 static int
 open_directory(struct sockfile *file, const struct cluster *cluster,
@@ -38,7 +42,7 @@ open_directory(struct sockfile *file, const struct cluster *cluster,
 	if (name[0] == '\0' || strlen(name) >= sizeof(file->name) ||
 		strlen(path) >= sizeof(directory))
 	{
-		log_error("socket \"%s\": not a usable file name; give another one with %s", path,
+		complain(options, "socket \"%s\": not a usable file name; give another one with %s", path,
 				  options->option);
 		return -ENAMETOOLONG;
 	}
@@ -51,8 +55,8 @@ open_directory(struct sockfile *file, const struct cluster *cluster,
 	if (file->dirfd < 0)
 	{
 		err = -errno;
-		log_error("directory of socket \"%s\" cannot be opened: %s; create it or give another socket with %s",
-				  path, strerror(-err), options->option);
+		complain(options, "directory of socket \"%s\" cannot be opened: %s; create it or give "
+				 "another socket with %s", path, strerror(-err), options->option);
 		return err;
 	}
 	return 0;
@@ -75,8 +79,10 @@ holds_lock(const struct sockfile *file)
  * the locked file is not the one that others see.
  */
 static int
-take_lock(struct sockfile *file, const char *path)
+take_lock(struct sockfile *file, const struct sockfile_options *options)
 {
+	const char *path = options->path;
+
 	for (;;)
 	{
 		char		owner[16] = "";
@@ -88,8 +94,8 @@ take_lock(struct sockfile *file, const char *path)
 		if (file->lock_fd < 0)
 		{
 			err = -errno;
-			log_error("lock file of socket \"%s\" cannot be opened: %s; check the permissions of its directory",
-					  path, strerror(-err));
+			complain(options, "lock file of socket \"%s\" cannot be opened: %s; check the "
+					 "permissions of its directory", path, strerror(-err));
 			return err;
 		}
 		if (flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0)
@@ -98,7 +104,7 @@ take_lock(struct sockfile *file, const char *path)
 			n = pread(file->lock_fd, owner, sizeof(owner) - 1, 0);
 			owner[n > 0 ? strspn(owner, "0123456789") : 0] = '\0';
 			close(file->lock_fd);
-			log_error("socket \"%s\" belongs to another redoahead (process %s): %s; stop that one first",
+			complain(options, "socket \"%s\" belongs to another redoahead (process %s): %s; stop that one first",
 					  path, owner[0] != '\0' ? owner : "unknown", strerror(-err));
 			return err;
 		}
@@ -133,7 +139,7 @@ remove_stale(const struct sockfile *file, const struct sockaddr_un *address,
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 	{
-		log_error("\"%s\" exists and is not a socket; remove it or give another one with %s",
+		complain(options, "\"%s\" exists and is not a socket; remove it or give another one with %s",
 				  path, options->option);
 		return -EEXIST;
 	}
@@ -145,7 +151,7 @@ remove_stale(const struct sockfile *file, const struct sockaddr_un *address,
 	close(probe);
 	if (alive)
 	{
-		log_error("another process listens on socket \"%s\"; stop it first", path);
+		complain(options, "another process listens on socket \"%s\"; stop it first", path);
 		return -EADDRINUSE;
 	}
 	log_info("replacing socket \"%s\", which no process listens on", path);
@@ -172,8 +178,8 @@ make_socket(const struct sockfile *file, const struct sockfile_options *options)
 		fchmodat(file->dirfd, file->name, options->mode, 0) < 0 || listen(fd, BACKLOG) < 0)
 	{
 		err = -errno;
-		log_error("cannot listen on socket \"%s\": %s; check its directory or give another one with %s",
-				  options->path, strerror(-err), options->option);
+		complain(options, "cannot listen on socket \"%s\": %s; check its directory or give "
+				 "another one with %s", options->path, strerror(-err), options->option);
 		if (fd >= 0)
 			close(fd);
 		return err;
@@ -195,7 +201,7 @@ sockfile__listen(struct sockfile *file, const struct cluster *cluster,
 	fd = open_directory(file, cluster, options);
 	if (fd < 0)
 		return fd;
-	fd = take_lock(file, options->path);
+	fd = take_lock(file, options);
 	if (fd < 0)
 	{
 		close(file->dirfd);

@@ -18,6 +18,7 @@ struct sockfile_options
 	int			type;			/* SOCK_SEQPACKET or SOCK_STREAM */
 	mode_t		mode;			/* of the socket */
 	gid_t		gid;			/* its group, (gid_t) -1: that of the process */
+	bool		again;			/* the last attempt failed, and that was logged */
 };
 
 struct sockfile

@@ -176,6 +176,12 @@ status__run(const struct status_options *options)
 		puts("there is no complete data directory, so there is nothing to recover");
 		return 0;
 	}
+	/* What cannot be examined must not be restarted for it; the message has been logged. */
+	if (options->probe > 0 && err < 0)
+	{
+		puts("unknown, because the data directory cannot be examined");
+		return 0;
+	}
 	if (err == 0)
 		err = find_socket(&run);
 	if (err == 0)

@@ -130,7 +130,7 @@ def tags(path):
 
 def unexplained(paths):
     explained = ' '.join(text(section(page(path), 'TROUBLESHOOTING')) for path in paths)
-    call = re.compile(r'(?:(?:log_(?:error|warning|info)|errmsg|errdetail)\(|drop\(c,)\s*'
+    call = re.compile(r'(?:(?:log_(?:error|warning|info)|errmsg|errdetail)\(|drop\(c,|complain\(options,)\s*'
                       r'"((?:[^"\\]|\\.|" PRI\w+\s*")*)"')
     for source in sources():
         for message in call.findall(source):
