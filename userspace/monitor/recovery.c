@@ -24,7 +24,7 @@
 #define SCAN_US		10000000
 
 /* Time spent on decoding at each update, which comes each 50 ms, us. */
-#define FORECAST_US	20000
+#define FORECAST_US	40000
 
 void
 recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapshot)
