@@ -129,7 +129,7 @@ fails_with() {				# PATTERN OPTION...
 }
 
 # Lost otherwise: a prompt, and the memory of the machine, to a daemon that is not well.
-@test "what a sick daemon sends is refused in time" {
+@test "what a faulty daemon sends is refused in time" {
 	local mode begun
 	for mode in silent stuck; do
 		serve_status "$mode" "$documents/streaming.json"
@@ -184,7 +184,7 @@ fails_with() {				# PATTERN OPTION...
 
 # Lost otherwise: a server whose recovery would have ended is restarted, or one that
 # hangs is not.
-@test "--probe: 0 while recovery advances or nothing should, 1 while it stands still" {
+@test "--probe: 0 while recovery advances or nothing should, 1 while it is stalled" {
 	serve_status file "$documents/streaming.json"
 	run -0 status --probe
 	[[ $output == 'streaming 12.5 %'* ]]
@@ -209,7 +209,7 @@ fails_with() {				# PATTERN OPTION...
 	run -0 status --probe
 	# The daemon need not be on this machine's processes, nor is a data directory needed.
 	run -0 "$redoahead" status --socket "$pgdata/$status_socket" --probe
-	# Whatever the daemon says, a server that takes connections has started.
+	# Whatever the daemon reports, a server that takes connections has started.
 	cp "$documents/streaming.json" "$work/document"
 	change 'd["phase"] = "crash recovery"; r["stalled_seconds"] = 600'
 	run -1 status --probe

@@ -48,7 +48,7 @@ notify__ready(const char *status)
 	(void) sd_notifyf(0, "READY=1\nWATCHDOG=1\nSTATUS=%s", status);
 }
 
-/* What the program does now, in a line for who looks at the service. */
+/* What the program does now, in a line for the status of the service. */
 void
 notify__status(const char *format,...)
 {

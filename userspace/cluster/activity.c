@@ -61,7 +61,7 @@ activity__read_work(pid_t pid, struct activity_work *work)
 	return 0;
 }
 
-/* What a title says behind "postgres: " and, if there is one, the name of the cluster. */
+/* The title behind "postgres: " and, if there is one, the name of the cluster. */
 static const char *
 find_activity(const char *title, const char *process)
 {

@@ -43,7 +43,7 @@
 #define IDLE_MS			2
 #define MAX_IDLE_MS		20
 
-/* Longest wait without a sign of life for the service manager, ms. */
+/* Longest wait without a notification to the watchdog, ms. */
 #define ALIVE_MS		1000
 
 /* Time between two checks of the state of the server, us. */

@@ -34,7 +34,7 @@
 /* Decode at most a part of available memory ahead of redo: WAL takes room in the page cache. */
 #define AHEAD_PART		16
 
-/* Records between two looks at the clock. */
+/* Records between two reads of the clock. */
 #define CLOCK_RECORDS	256
 
 /* Begin, for a recovery from one position to another.  Without memory, nothing is known. */

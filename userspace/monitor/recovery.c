@@ -17,13 +17,13 @@
 #include "monitor/recovery.h"
 #include "wal/walend.h"
 
-/* Time between two looks at the titles of the server's processes, us. */
+/* Time between two reads of the titles of the server's processes, us. */
 #define SERVER_US	500000
 
 /* Time between two scans for the end of the WAL of an archive recovery, us. */
 #define SCAN_US		10000000
 
-/* Time spent on decoding at each update, which comes each 50 ms, us. */
+/* Time spent on decoding at each update, which comes each 50 ms, us; the thread is nice. */
 #define FORECAST_US	40000
 
 void

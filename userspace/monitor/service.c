@@ -7,7 +7,7 @@
 #include "monitor/service.h"
 #include "status/text.h"
 
-/* Report what a status document says.  Is it that there is no recovery? */
+/* Report a status document.  Returns true if there is no recovery in it. */
 bool
 service__report(struct json_object *document)
 {
