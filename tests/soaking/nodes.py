@@ -14,7 +14,8 @@ from bench import postgres
 from rounds import stage, workload
 
 PRIMARY = {'listen_addresses': '', 'fsync': 'off', 'full_page_writes': 'on', 'shared_buffers': '64MB',
-           'max_wal_size': '1GB', 'wal_keep_size': '2GB', 'checkpoint_timeout': '5min', 'autovacuum_naptime': '5s'}
+           'max_wal_size': '1GB', 'wal_keep_size': '2GB', 'checkpoint_timeout': '5min', 'autovacuum_naptime': '5s',
+           'dynamic_shared_memory_type': 'mmap'}        # what killed servers leave is gone with their directory
 STANDBY = {'shared_buffers': '8MB', 'checkpoint_timeout': '30s', 'hot_standby': 'on',
            'wal_retrieve_retry_interval': '100ms'}
 SOCKETS = (stage.SOCKET, 'pg_stat_tmp/redoahead-status.sock')
