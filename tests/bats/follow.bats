@@ -41,6 +41,14 @@ make_standby() {			# PRIMARY STANDBY
 	rm -f "$2/.s.PGSQL."*
 }
 
+# Does the status have the end of the primary's WAL?
+knows_primary() {			# PRIMARY STANDBY
+	as_server_user "$redoahead_root/tests/bats/lib/status_client.py" read \
+		"$2/pg_stat_tmp/redoahead-status.sock" >"$CASE/status" &&
+		[ "$(json_member "$CASE/status" recovery primary_lsn | sed 's,/0*,/,')" = \
+			"$(sql "$1" -c 'select pg_current_wal_lsn()' | sed 's,/0*,/,')" ]
+}
+
 has_replayed_all() {		# PRIMARY STANDBY
 	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$(sql "$1" -c 'select pg_current_wal_lsn()')'")" = t ]
 }
@@ -63,6 +71,7 @@ has_replayed_all() {		# PRIMARY STANDBY
 	pgbench "$primary" -n -N -c 2 -t 500
 	wait_until "replay" has_replayed_all "$primary" "$standby"
 	wait_until "an answer" grep -q 'following redo by sql' "$standby.follow.log"
+	wait_until "the primary's position" knows_primary "$primary" "$standby"
 	# The owner decides which psql is found.
 	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):	0*$' "/proc/$(pgrep -x -P "$by_sql" psql)/status")" -eq 4 ]
 	# A smart shutdown waits for sessions, ours, too.

@@ -6,34 +6,12 @@
  * The titles are those of PostgreSQL 13 to 18.  Needs no right that the owner lacks.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cluster/activity.h"
 #include "cluster/processes.h"
-
-/* Read a file of /proc/PID; returns its length or -errno. */
-static int
-read_file(pid_t pid, const char *name, char *text, size_t size)
-{
-	char		path[64];
-	ssize_t		n;
-	int			fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int) pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, size - 1);
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return (int) n;
-}
 
 /*
  * What a process is at.  Returns 0, or -ESRCH if it has ended.  Where the kernel keeps no
@@ -47,14 +25,14 @@ activity__read_work(pid_t pid, struct activity_work *work)
 	uint64_t	run_ns = 0;
 	uint64_t	queued_ns = 0;
 
-	if (read_file(pid, "stat", text, sizeof(text)) <= 0 ||
+	if (processes__read(pid, "stat", text, sizeof(text)) == 0 ||
 		(name_end = strrchr(text, ')')) == NULL || name_end[1] == '\0')
 		return -ESRCH;
 	work->state = name_end[2];
 	/* It has ended, and its parent has not noticed. */
 	if (work->state == 'Z' || work->state == 'X')
 		return -ESRCH;
-	if (read_file(pid, "schedstat", text, sizeof(text)) > 0)
+	if (processes__read(pid, "schedstat", text, sizeof(text)) > 0)
 		(void) sscanf(text, "%" SCNu64 " %" SCNu64, &run_ns, &queued_ns);
 	work->run_us = run_ns / 1000;
 	work->queued_us = queued_ns / 1000;

@@ -35,9 +35,9 @@ read_of_cluster(const struct cluster *cluster, const char *name, char *text, siz
 	return (size_t) n;
 }
 
-/* The same of a file of a process. */
-static size_t
-read_of_process(pid_t pid, const char *name, char *text, size_t size)
+/* The same of a file of a process, in /proc. */
+size_t
+processes__read(pid_t pid, const char *name, char *text, size_t size)
 {
 	char		path[64];
 	ssize_t		n;
@@ -63,7 +63,7 @@ is_of_owner(pid_t pid, const struct cluster *cluster)
 	unsigned	real;
 	unsigned	effective;
 
-	if (read_of_process(pid, "status", text, sizeof(text)) == 0 ||
+	if (processes__read(pid, "status", text, sizeof(text)) == 0 ||
 		(ids = strstr(text, "\nUid:")) == NULL ||
 		sscanf(ids, "\nUid: %u %u", &real, &effective) != 2)
 		return false;
@@ -152,7 +152,7 @@ read_stat(pid_t pid, int field, unsigned long long *value)
 	char		text[1024];
 	char	   *at;
 
-	if (read_of_process(pid, "stat", text, sizeof(text)) == 0 ||
+	if (processes__read(pid, "stat", text, sizeof(text)) == 0 ||
 		(at = strrchr(text, ')')) == NULL)
 		return false;
 	for (; field > 2 && at != NULL; field--)
@@ -219,7 +219,7 @@ visit_for_startup(pid_t pid, void *argument)
 	if (!read_stat(pid, 4, &parent) || (pid_t) parent != search->postmaster)
 		return false;
 	/* "postgres: startup ..." or "postgres: CLUSTER NAME: startup ..." */
-	if (read_of_process(pid, "cmdline", title, sizeof(title)) == 0 ||
+	if (processes__read(pid, "cmdline", title, sizeof(title)) == 0 ||
 		strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL ||
 		!is_of_owner(pid, search->cluster))
 		return false;
@@ -309,10 +309,10 @@ visit_for_daemon(pid_t pid, void *argument)
 	char		name[32];
 	size_t		length;
 
-	if (pid == getpid() || read_of_process(pid, "comm", name, sizeof(name)) == 0 ||
+	if (pid == getpid() || processes__read(pid, "comm", name, sizeof(name)) == 0 ||
 		strcmp(name, PROGRAM "\n") != 0)
 		return false;
-	length = read_of_process(pid, "cmdline", command, sizeof(command));
+	length = processes__read(pid, "cmdline", command, sizeof(command));
 	subcommand = command + strnlen(command, sizeof(command) - 2) + 1;
 	if (strcmp(subcommand, "trace") == 0 ||
 		(!(strcmp(subcommand, "follow") == 0 &&
@@ -339,9 +339,9 @@ visit_child(pid_t pid, void *argument)
 	char		title[256];
 	char		text[512];
 
-	if (read_of_process(pid, "cmdline", title, sizeof(title)) == 0)
+	if (processes__read(pid, "cmdline", title, sizeof(title)) == 0)
 		return false;
-	line = read_of_process(pid, "io", text, sizeof(text)) > 0 ? strstr(text, "\nread_bytes: ") : NULL;
+	line = processes__read(pid, "io", text, sizeof(text)) > 0 ? strstr(text, "\nread_bytes: ") : NULL;
 	if (line != NULL && sscanf(line, "\nread_bytes: %llu", &bytes) == 1)
 		visit->visit(title, bytes, visit->argument);
 	else if (kill(pid, 0) == 0)

@@ -20,6 +20,7 @@ struct processes_server
 	char		psql[PATH_MAX]; /* the program that belongs to it */
 };
 
+size_t		processes__read(pid_t pid, const char *name, char *text, size_t size);
 pid_t		processes__postmaster(const struct cluster *cluster);
 pid_t		processes__startup(const struct cluster *cluster, pid_t postmaster);
 

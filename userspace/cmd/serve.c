@@ -3,6 +3,7 @@
  *		`redoahead serve`: its options.  What the daemon does is in daemon/.
  */
 #include "cmd/cmd.h"
+#include "cmd/monitor_options.h"
 #include "cmd/options.h"
 #include "common/redoahead_abi.h"
 #include "daemon/daemon.h"
@@ -27,14 +28,7 @@ static const struct option_spec options[] = {
 	.text = "keep all counters in FILE, as JSON"},
 	{"timeline", "FILE", OPTION_TEXT, VALUE(timeline),
 	.text = "write a line for each tenth of a second of a recovery to FILE"},
-	{"status-socket", "PATH", OPTION_TEXT, VALUE(monitor.status_socket), .initial = MONITOR_DEFAULT_SOCKET,
-	.text = "socket on which `redoahead status` reads the state, relative to the data directory; empty: none"},
-	{"status-group", "GROUP", OPTION_TEXT, VALUE(monitor.status_group),
-	.text = "let this group read the state, too"},
-	{"metrics", "FILE", OPTION_TEXT, VALUE(monitor.metrics),
-	.text = "keep metrics for Prometheus in FILE"},
-	{"report", "DIRECTORY", OPTION_TEXT, VALUE(monitor.report),
-	.text = "write a page on each recovery to DIRECTORY"},
+	MONITOR_OPTIONS(struct daemon_options),
 	{0}
 };
 

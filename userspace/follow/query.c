@@ -1,6 +1,6 @@
 /*
  * query.c
- *		Queries a hot standby for how far it has replayed WAL: psql, of the server's own
+ *		Queries a hot standby for how far it has replayed WAL, and its primary written it: psql, of the server's own
  *		installation, is kept connected, and gets a query every now and then.
  *
  * Never waits for an answer.
@@ -26,7 +26,8 @@
 /* Time between two attempts to connect, us. */
 #define RETRY_US	1000000
 
-static const char question[] = "select pg_last_wal_replay_lsn();\n";
+static const char question[] = "select pg_last_wal_replay_lsn(), "
+	"(select latest_end_lsn from pg_stat_wal_receiver);\n";
 
 /*
  * Become psql, with the socket as standard input and output, and without the capabilities
@@ -93,6 +94,7 @@ query__end(struct query *query)
 	(void) kill(query->psql, SIGKILL);
 	(void) waitpid(query->psql, NULL, 0);
 	query->psql = 0;
+	query->primary_lsn = 0;
 }
 
 /* Take what has come of an answer.  Returns a position, or 0. */
@@ -101,6 +103,9 @@ take_answer(struct query *query)
 {
 	uint32_t	high;
 	uint32_t	low;
+	uint32_t	primary_high;
+	uint32_t	primary_low;
+	int			fields;
 	ssize_t		n;
 
 	n = recv(query->socket, query->line + query->line_bytes,
@@ -120,7 +125,11 @@ take_answer(struct query *query)
 		return 0;
 	query->pending = false;
 	query->line_bytes = 0;
-	if (sscanf(query->line, "%" SCNx32 "/%" SCNx32, &high, &low) != 2)
+	/* The second one is for those who may read it, and only while WAL is received. */
+	fields = sscanf(query->line, "%" SCNx32 "/%" SCNx32 "|%" SCNx32 "/%" SCNx32, &high, &low,
+					&primary_high, &primary_low);
+	query->primary_lsn = fields == 4 ? (uint64_t) primary_high << 32 | primary_low : 0;
+	if (fields < 2)
 		return 0;
 	return (uint64_t) high << 32 | low;
 }

@@ -21,6 +21,7 @@ struct query
 	uint64_t	retry_us;		/* time of the next attempt to connect, us */
 	char		line[64];		/* of the answer, as far as it has come */
 	unsigned	line_bytes;		/* length of that */
+	uint64_t	primary_lsn;	/* end of the primary's WAL, as it reported lately; 0: unknown */
 };
 
 void		query__end(struct query *query);

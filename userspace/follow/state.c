@@ -57,6 +57,7 @@ make_snapshot(struct follow *follow, struct monitor_snapshot *snapshot)
 		.recoveries = follow->recoveries,
 			.begin_us = follow->begin_us,
 			.replay_lsn = follow->position.lsn,
+			.primary_lsn = follow->position.query.primary_lsn,
 			.exact = position__is_exact(&follow->position),
 			.decode_lsn = follow->stream.reader.next_lsn,
 			.backend = follow->backend->name,

@@ -50,7 +50,7 @@ add_progress(struct json_object *object, const struct recovery *recovery)
 	add_lsn(object, "end_lsn", end_lsn);
 	json__text(object, "end_source", source);
 	add_lsn(object, "received_lsn", recovery->server.received_lsn);
-	json__text(object, "primary_lsn", NULL);
+	add_lsn(object, "primary_lsn", recovery->snapshot.primary_lsn);
 	json__count(object, "replayed_bytes", progress__replayed(progress));
 	json__number(object, "remaining_bytes", source == NULL ? -1 : (double) remaining, 0);
 	json__number(object, "progress", source == NULL || done + (double) remaining == 0 ? -1 :

@@ -34,6 +34,7 @@ struct monitor_snapshot
 	uint64_t	begin_us;		/* when this one was found, us */
 	uint64_t	replay_lsn;		/* position of redo, 0: unknown */
 	bool		exact;			/* it is that of the record being replayed */
+	uint64_t	primary_lsn;	/* end of the primary's WAL, 0: unknown */
 	uint64_t	decode_lsn;		/* up to which WAL has been decoded */
 	const char *backend;		/* how blocks are read */
 	struct engine_state engine; /* what it has to do */

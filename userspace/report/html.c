@@ -129,7 +129,7 @@ describe_source(const char *source)
 		char		first;		/* letter of the source */
 		const char *text;
 	}			texts[] = {
-		{'s', "found in pg_wal"}, {'r', "received from the primary"}, {'a', "found in the archive"}
+		{'s', "found in pg_wal"}, {'r', "received from the primary"}
 	};
 
 	for (size_t i = 0; source != NULL && i < sizeof(texts) / sizeof(texts[0]); i++)
