@@ -56,6 +56,7 @@ TEST(sessions_are_not_believed)
 	struct activity_server server = parse("postgres: startup-user postgres [local] idle");
 
 	assert_int_equal(server.timeline, 0);
+	assert_false(parse("postgres: startup postgres [local] UPDATE waiting").waiting);
 	assert_false(parse("psql: walreceiver streaming 1F/A0000028").streaming);
 	assert_false(parse("").streaming);
 }

@@ -69,11 +69,13 @@ activity__parse_title(struct activity_server *server, const char *title)
 
 	if (startup != NULL)
 	{
-		server->waiting = strstr(startup, " waiting") != NULL &&
-			strstr(startup, " waiting for ") == NULL;
+		/* A session of a role of this name does not recover. */
 		at = strstr(startup, "recovering ");
 		if (at != NULL)
+		{
 			(void) sscanf(at, "recovering %8" SCNx32, &server->timeline);
+			server->waiting = strstr(at, " waiting") != NULL;
+		}
 	}
 	/* Before PostgreSQL 15, the startup process makes it after a crash. */
 	at = startup != NULL ? startup : checkpointer;
