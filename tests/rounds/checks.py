@@ -111,5 +111,5 @@ def leftovers(there, reference, killed):
                   if not (where == 'pg_wal' and re.match('[0-9A-F]{8}', name)) and name != 'pgsql_tmp']
     # Nobody removes what a daemon left that was killed for good.
     if there.daemons and there.daemons[-1].child.returncode == -9:
-        wrong = [line for line in wrong if not line.startswith('left: file pg_stat_tmp/redoahead.sock')]
+        wrong = [line for line in wrong if not line.startswith('left: file pg_stat_tmp/redoahead')]
     return wrong

@@ -48,12 +48,14 @@
 struct shared
 {
 	pthread_mutex_t mutex;
+	pthread_cond_t attached;	/* the thread has taken "cluster" */
 	int			event_fd;		/* wakes the thread up */
 	bool		stop;			/* it must end */
 	bool		found;			/* there is a recovery */
 	bool		has_ended;		/* "ended" was not reported yet */
 	bool		completed;		/* that recovery has ended, not the command */
-	bool		attach;			/* "cluster" is another one */
+	unsigned	attach;			/* times that "cluster" was set */
+	unsigned	attach_done;	/* those that the thread has taken */
 	struct monitor_snapshot snapshot;	/* the newest */
 	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
 	struct relations relations; /* whose blocks were requested in it */
@@ -212,6 +214,7 @@ take_shared(struct monitor *monitor)
 	struct cluster cluster;
 	bool		has_ended;
 	bool		completed;
+	unsigned	attach_taken;
 	bool		is_attached;
 	bool		found;
 	bool		stop;
@@ -224,12 +227,13 @@ take_shared(struct monitor *monitor)
 	if (has_ended)
 		monitor->relations = shared->relations;
 	found = shared->found;
-	is_attached = shared->attach;
+	attach_taken = shared->attach;
+	is_attached = attach_taken != shared->attach_done;
 	cluster = shared->cluster;
 	stop = shared->stop;
 	if (is_attached)
 		shared->cluster.dirfd = -1;
-	shared->has_ended = shared->attach = false;
+	shared->has_ended = false;
 	pthread_mutex_unlock(&shared->mutex);
 
 	if (has_ended)
@@ -240,7 +244,13 @@ take_shared(struct monitor *monitor)
 		conclude(monitor, &ended, completed);
 	}
 	if (is_attached)
+	{
 		attach(monitor, &cluster);
+		pthread_mutex_lock(&shared->mutex);
+		shared->attach_done = attach_taken;
+		pthread_cond_signal(&shared->attached);
+		pthread_mutex_unlock(&shared->mutex);
+	}
 	if (found && monitor->present == NULL)
 		begin(monitor, &monitor->snapshot);
 	return !stop;
@@ -341,6 +351,7 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 	monitor->metrics.path = options->metrics;
 	monitor->cluster.dirfd = monitor->shared.cluster.dirfd = monitor->socket.fd = -1;
 	pthread_mutex_init(&monitor->shared.mutex, NULL);
+	pthread_cond_init(&monitor->shared.attached, NULL);
 	monitor->shared.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = monitor->shared.event_fd < 0 ? -errno : start_thread(monitor);
 	if (err < 0)
@@ -356,8 +367,20 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 	return 0;
 }
 
+/* A time in a second. */
+static struct timespec
+in_a_second(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_sec++;
+	return time;
+}
+
 /*
- * Watch a cluster, or none: then nothing of it stays open.  The caller may close its own
+ * Watch a cluster, or none.  On return the status socket is there, or nothing is open any
+ * more, unless the file system takes more than a second.  The caller may close its own
  * descriptor.
  */
 void
@@ -365,6 +388,7 @@ monitor__attach(struct monitor *monitor, const struct cluster *cluster)
 {
 	struct shared *shared = &monitor->shared;
 	struct cluster copy = {.dirfd = -1};
+	struct timespec end = in_a_second();
 
 	if (cluster != NULL)
 	{
@@ -374,9 +398,12 @@ monitor__attach(struct monitor *monitor, const struct cluster *cluster)
 	pthread_mutex_lock(&shared->mutex);
 	cluster__close(&shared->cluster);
 	shared->cluster = copy;
-	shared->attach = true;
-	pthread_mutex_unlock(&shared->mutex);
+	shared->attach++;
 	wake(monitor);
+	while (shared->attach != shared->attach_done &&
+		   pthread_cond_clockwait(&shared->attached, &shared->mutex, CLOCK_MONOTONIC, &end) == 0)
+		continue;
+	pthread_mutex_unlock(&shared->mutex);
 }
 
 /* Publish what the command does in a recovery. */
@@ -416,7 +443,7 @@ monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
 void
 monitor__destroy(struct monitor *monitor)
 {
-	struct timespec end;
+	struct timespec end = in_a_second();
 
 	if (monitor == NULL)
 		return;
@@ -425,8 +452,6 @@ monitor__destroy(struct monitor *monitor)
 	pthread_mutex_unlock(&monitor->shared.mutex);
 	wake(monitor);
 	/* It may be held up by a file system that does not respond; the process ends anyway. */
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec++;
 	if (pthread_clockjoin_np(monitor->thread, NULL, CLOCK_MONOTONIC, &end) != 0)
 		return;
 	status_socket__close(&monitor->socket);
@@ -435,6 +460,7 @@ monitor__destroy(struct monitor *monitor)
 	metrics_file__remove(&monitor->metrics);
 	json_object_put(monitor->document);
 	close(monitor->shared.event_fd);
+	pthread_cond_destroy(&monitor->shared.attached);
 	pthread_mutex_destroy(&monitor->shared.mutex);
 	free(monitor);
 }
