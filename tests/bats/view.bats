@@ -125,7 +125,7 @@ prefault_worker() {			# DATA
 	feed_until_view "state = 'connected'"
 	kill -KILL "$DAEMON"
 	feed_until_view "state = 'disconnected' and daemon_pid is null and disconnects = 1"
-	rm "$DATA/pg_stat_tmp/redoahead.sock"
+	rm "$DATA"/pg_stat_tmp/redoahead{,-status}.sock
 	stop_server "$DATA"
 }
 
