@@ -59,7 +59,7 @@ crash_recovery_status() {	# DATA LOG
 	stop_follow "$DATA"
 	[ ! -e "$CASE/redoahead.prom" ]
 	report=$(sed -n 's/.*report of the recovery: //p' "$DATA.follow.log")
-	grep -q '<html' "$report"
+	grep -q '<svg' "$report"
 }
 
 # Lost otherwise: the same for the patched server.

@@ -65,9 +65,11 @@ disconnect_server() {
 
 # Lost otherwise: prefetching, to anybody who may connect.
 @test "garbage, slow readers and a thousand connections do not disturb prefetching" {
-	local cpu
+	local cpu before
 	relation base/5/16384 2000
 	start --
+	wait_until "the status" status_is waiting phase
+	before=$(descriptors)
 	connect_server --count 100 --blocks 2000
 	cpu=$(awk '{ print $14 + $15 }' "/proc/$daemon/stat")
 	"$BATS_TEST_DIRNAME/lib/status_client.py" disturb "$(status_socket)" >"$work/disturbed" 3>&- &
@@ -80,7 +82,7 @@ disconnect_server() {
 	cat "$work/disturbed"
 	grep -q '1000 connections' "$work/disturbed"
 	wait_until "the status" status_is waiting phase
-	descriptors_are "$(descriptors)"
+	wait_until "the descriptors of before" descriptors_are "$before"
 	echo "CPU ticks: $(($(awk '{ print $14 + $15 }' "/proc/$daemon/stat") - cpu))"
 	[ $(($(awk '{ print $14 + $15 }' "/proc/$daemon/stat") - cpu)) -le 300 ]
 	no grep -E 'error|warning' "$work/log"

@@ -148,7 +148,7 @@ def judge(command, samples):
 class Client(threading.Thread):
     """Reads the status of a daemon again and again, and now and then is a liveness probe.
 
-    No recovery stands still in a soak, so a probe that fails would have a healthy server restarted.
+    No recovery is stalled in a soak, so a probe that fails would have a healthy server restarted.
     """
 
     def __init__(self, daemon):

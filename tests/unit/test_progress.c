@@ -86,7 +86,7 @@ TEST(unknown)
 {
 	assert_false(progress__estimate(&progress, BEGIN + MB, false, 6 * S).known);
 	replay(0, 10, 0);
-	/* Redo stands still. */
+	/* Redo is stalled. */
 	assert_false(progress__estimate(&progress, BEGIN + MB, false, 15 * S).known);
 	assert_int_equal(progress.advanced_us, 5 * S);
 	/* The end is not known, or is reached. */

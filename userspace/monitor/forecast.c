@@ -20,8 +20,9 @@
 #include "monitor/forecast.h"
 
 /*
- * CPU time of redo for a page image and for a block that is not in shared buffers, in
- * records without either: copying 8 kB costs about what replaying a few records does.
+ * CPU time of redo for a page image and for a block that is read, in records without either.
+ * Copying 8 kB costs what a few records do.  For a block, redo also searches a free buffer,
+ * and often writes the page that is in it: with pgbench that cost as much as 30 records.
  */
 #define IMAGE_RECORDS	2.0
 #define BLOCK_RECORDS	30.0

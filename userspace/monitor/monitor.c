@@ -68,7 +68,6 @@ struct monitor
 	const char *command;
 	const char *pgdata;
 	uint64_t	begin_us;		/* time at which the process began, us */
-	uint64_t	publish_us;		/* time of the last snapshot, us; the command's */
 	pthread_t	thread;
 	struct shared shared;
 

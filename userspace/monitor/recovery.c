@@ -23,7 +23,7 @@
 /* Time between two scans for the end of the WAL of an archive recovery, us. */
 #define SCAN_US		10000000
 
-/* Time spent on decoding at each update, which comes each 50 ms, us; the thread is nice. */
+/* Time spent on decoding at each update, which comes each 50 ms, us: idle CPUs have it. */
 #define FORECAST_US	40000
 
 void
