@@ -8,13 +8,11 @@
  * clients, and writes the metrics file, and a line and a page at the end of each recovery.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,6 +21,7 @@
 #include "base/notify.h"
 #include "monitor/conclusion.h"
 #include "monitor/document.h"
+#include "monitor/mailbox.h"
 #include "monitor/metrics_file.h"
 #include "monitor/monitor.h"
 #include "monitor/service.h"
@@ -44,24 +43,6 @@
 /* Time between two checks whether the status socket is still there, us. */
 #define CHECK_US		1000000
 
-/* What the command and the thread share; "mutex" protects it. */
-struct shared
-{
-	pthread_mutex_t mutex;
-	pthread_cond_t attached;	/* the thread has taken "cluster" */
-	int			event_fd;		/* wakes the thread up */
-	bool		stop;			/* it must end */
-	bool		found;			/* there is a recovery */
-	bool		has_ended;		/* "ended" was not reported yet */
-	bool		completed;		/* that recovery has ended, not the command */
-	unsigned	attach;			/* times that "cluster" was set */
-	unsigned	attach_done;	/* those that the thread has taken */
-	struct monitor_snapshot snapshot;	/* the newest */
-	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
-	struct relations relations; /* whose blocks were requested in it */
-	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
-};
-
 struct monitor
 {
 	const struct monitor_options *options;
@@ -69,11 +50,11 @@ struct monitor
 	const char *pgdata;
 	uint64_t	begin_us;		/* time at which the process began, us */
 	pthread_t	thread;
-	struct shared shared;
+	struct mailbox mailbox;
 
 	/* The thread's alone. */
 	struct monitor_snapshot snapshot;
-	struct cluster cluster;		/* as in "shared" */
+	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
 	struct status_socket socket;
 	bool		wants_socket;	/* it should be there */
 	bool		socket_failed;	/* the last attempt failed, and that was logged */
@@ -87,16 +68,6 @@ struct monitor
 	struct metrics_file metrics;
 	uint64_t	service_us;		/* time of the last report to the service manager, us; 0: it waits */
 };
-
-static void
-wake(struct monitor *monitor)
-{
-	uint64_t	one = 1;
-
-	/* If it is full, the thread will wake up anyway. */
-	if (write(monitor->shared.event_fd, &one, sizeof(one)) < 0)
-		return;
-}
 
 /* The cluster, or NULL if none is attached. */
 static const struct cluster *
@@ -206,53 +177,28 @@ attach(struct monitor *monitor, const struct cluster *cluster)
 
 /* Take what the command has published.  Returns false if the thread must end. */
 static bool
-take_shared(struct monitor *monitor)
+take_mail(struct monitor *monitor)
 {
-	struct shared *shared = &monitor->shared;
-	struct monitor_snapshot ended;
-	struct cluster cluster;
-	bool		has_ended;
-	bool		completed;
-	unsigned	attach_taken;
-	bool		is_attached;
-	bool		found;
-	bool		stop;
+	struct mail mail;
 
-	pthread_mutex_lock(&shared->mutex);
-	monitor->snapshot = shared->snapshot;
-	ended = shared->ended;
-	has_ended = shared->has_ended;
-	completed = shared->completed;
-	if (has_ended)
-		monitor->relations = shared->relations;
-	found = shared->found;
-	attach_taken = shared->attach;
-	is_attached = attach_taken != shared->attach_done;
-	cluster = shared->cluster;
-	stop = shared->stop;
-	if (is_attached)
-		shared->cluster.dirfd = -1;
-	shared->has_ended = false;
-	pthread_mutex_unlock(&shared->mutex);
-
-	if (has_ended)
+	mailbox__take(&monitor->mailbox, &mail, &monitor->relations);
+	monitor->snapshot = mail.snapshot;
+	if (mail.has_ended)
 	{
 		/* It may have been too short for being seen, or this thread was held up. */
-		if (monitor->present == NULL || monitor->present->snapshot.begin_us != ended.begin_us)
-			begin(monitor, &ended);
-		conclude(monitor, &ended, completed);
+		if (monitor->present == NULL ||
+			monitor->present->snapshot.begin_us != mail.ended.begin_us)
+			begin(monitor, &mail.ended);
+		conclude(monitor, &mail.ended, mail.completed);
 	}
-	if (is_attached)
+	if (mail.has_cluster)
 	{
-		attach(monitor, &cluster);
-		pthread_mutex_lock(&shared->mutex);
-		shared->attach_done = attach_taken;
-		pthread_cond_signal(&shared->attached);
-		pthread_mutex_unlock(&shared->mutex);
+		attach(monitor, &mail.cluster);
+		mailbox__attached(&monitor->mailbox, &mail);
 	}
-	if (found && monitor->present == NULL)
+	if (mail.found && monitor->present == NULL)
 		begin(monitor, &monitor->snapshot);
-	return !stop;
+	return !mail.stop;
 }
 
 /* Report to the service manager, if there is one, until the checkpoint after a recovery ends. */
@@ -283,13 +229,13 @@ static void *
 run(void *argument)
 {
 	struct monitor *monitor = argument;
-	struct pollfd files[2] = {{.fd = monitor->shared.event_fd,.events = POLLIN},
+	struct pollfd files[2] = {{.fd = monitor->mailbox.event_fd,.events = POLLIN},
 	{.events = POLLIN}};
 
 	/* Of this thread only. */
 	(void) setpriority(PRIO_PROCESS, 0, THREAD_NICE);
 	listen_again(monitor);
-	while (take_shared(monitor))
+	while (take_mail(monitor))
 	{
 		uint64_t	now_us = clock__now_us();
 		uint64_t	count;
@@ -348,17 +294,18 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 	monitor->pgdata = pgdata;
 	monitor->begin_us = clock__now_us();
 	monitor->metrics.path = options->metrics;
-	monitor->cluster.dirfd = monitor->shared.cluster.dirfd = monitor->socket.fd = -1;
-	pthread_mutex_init(&monitor->shared.mutex, NULL);
-	pthread_cond_init(&monitor->shared.attached, NULL);
-	monitor->shared.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = monitor->shared.event_fd < 0 ? -errno : start_thread(monitor);
+	monitor->cluster.dirfd = monitor->socket.fd = -1;
+	err = mailbox__create(&monitor->mailbox);
+	if (err == 0)
+	{
+		err = start_thread(monitor);
+		if (err < 0)
+			mailbox__destroy(&monitor->mailbox);
+	}
 	if (err < 0)
 	{
 		log_error("cannot create a thread for the status: %s; raise the limits of this process",
 				  strerror(-err));
-		if (monitor->shared.event_fd >= 0)
-			close(monitor->shared.event_fd);
 		free(monitor);
 		return err;
 	}
@@ -385,40 +332,16 @@ in_a_second(void)
 void
 monitor__attach(struct monitor *monitor, const struct cluster *cluster)
 {
-	struct shared *shared = &monitor->shared;
-	struct cluster copy = {.dirfd = -1};
 	struct timespec end = in_a_second();
 
-	if (cluster != NULL)
-	{
-		copy = *cluster;
-		copy.dirfd = fcntl(cluster->dirfd, F_DUPFD_CLOEXEC, 0);
-	}
-	pthread_mutex_lock(&shared->mutex);
-	cluster__close(&shared->cluster);
-	shared->cluster = copy;
-	shared->attach++;
-	wake(monitor);
-	while (shared->attach != shared->attach_done &&
-		   pthread_cond_clockwait(&shared->attached, &shared->mutex, CLOCK_MONOTONIC, &end) == 0)
-		continue;
-	pthread_mutex_unlock(&shared->mutex);
+	mailbox__attach(&monitor->mailbox, cluster, &end);
 }
 
 /* Publish what the command does in a recovery. */
 void
 monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot)
 {
-	struct shared *shared = &monitor->shared;
-	bool		first;
-
-	pthread_mutex_lock(&shared->mutex);
-	first = !shared->found;
-	shared->found = true;
-	shared->snapshot = *snapshot;
-	pthread_mutex_unlock(&shared->mutex);
-	if (first)
-		wake(monitor);
+	mailbox__publish(&monitor->mailbox, snapshot);
 }
 
 /* The recovery has ended, or the command is going to, in the middle of it. */
@@ -426,16 +349,7 @@ void
 monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
 			 const struct relations *relations, bool ended)
 {
-	struct shared *shared = &monitor->shared;
-
-	pthread_mutex_lock(&shared->mutex);
-	shared->found = false;
-	shared->has_ended = true;
-	shared->completed = ended;
-	shared->snapshot = shared->ended = *snapshot;
-	shared->relations = *relations;
-	pthread_mutex_unlock(&shared->mutex);
-	wake(monitor);
+	mailbox__end(&monitor->mailbox, snapshot, relations, ended);
 }
 
 /* End the thread, and remove the socket and the metrics file. */
@@ -446,20 +360,14 @@ monitor__destroy(struct monitor *monitor)
 
 	if (monitor == NULL)
 		return;
-	pthread_mutex_lock(&monitor->shared.mutex);
-	monitor->shared.stop = true;
-	pthread_mutex_unlock(&monitor->shared.mutex);
-	wake(monitor);
+	mailbox__stop(&monitor->mailbox);
 	/* It may be held up by a file system that does not respond; the process ends anyway. */
 	if (pthread_clockjoin_np(monitor->thread, NULL, CLOCK_MONOTONIC, &end) != 0)
 		return;
 	status_socket__close(&monitor->socket);
 	cluster__close(&monitor->cluster);
-	cluster__close(&monitor->shared.cluster);
 	metrics_file__remove(&monitor->metrics);
 	json_object_put(monitor->document);
-	close(monitor->shared.event_fd);
-	pthread_cond_destroy(&monitor->shared.attached);
-	pthread_mutex_destroy(&monitor->shared.mutex);
+	mailbox__destroy(&monitor->mailbox);
 	free(monitor);
 }
