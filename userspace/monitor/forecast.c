@@ -2,10 +2,10 @@
  * forecast.c
  *		How much work redo has with the WAL that it has not come to.
  *
- * Neither WAL nor redo is even: after a checkpoint come full-page images, which cost CPU
- * time and no reads; and blocks are read once, so that the further redo is, the less
- * there is to read.  So WAL is decoded ahead of redo, a little at a time, and the work is
- * counted by intervals of WAL: for the CPU, and for devices.  Which blocks were referenced
+ * Neither WAL nor redo is even: after a checkpoint come full-page images, which take much
+ * WAL and little time; and a block takes a buffer, and is read or copied into it, once, so
+ * that the further redo is, the fewer of them there are.  So WAL is decoded ahead of redo, a
+ * little at a time, and the work is counted by intervals of WAL.  Which blocks were referenced
  * before is a set of bits, by hash, whose collisions are corrected for as in linear
  * counting (Whang et al., 1990).  What is not decoded yet has records and images like the
  * later half of what is, and of new blocks ever fewer, at the rate at which they became fewer
@@ -19,13 +19,8 @@
 #include "common/available.h"
 #include "monitor/forecast.h"
 
-/*
- * CPU time of redo for a page image and for a block that is read, in records without either.
- * Copying 8 kB costs what a few records do.  For a block, redo also searches a free buffer,
- * and often writes the page that is in it: with pgbench that cost as much as 30 records.
- */
+/* A page image costs redo what so many records do: 8 kB are copied. */
 #define IMAGE_RECORDS	2.0
-#define BLOCK_RECORDS	30.0
 
 /* Bits in the set of blocks: one for so many bytes of WAL, and at least and at most so many. */
 #define SEEN_BYTES		16
@@ -114,8 +109,6 @@ add_block(struct forecast *forecast, const struct wal_block *block)
 		return;
 	*word |= UINT64_C(1) << bit % 64;
 	forecast->seen_count++;
-	if (block->restored || block->will_init)
-		return;
 	/* Of new blocks, as many more had a bit that was set before. */
 	forecast->sum.blocks += bits / (bits - (double) forecast->seen_count + 1);
 }
@@ -195,11 +188,4 @@ forecast__before(const struct forecast *forecast, uint64_t lsn)
 	work = between(forecast->sums[half], forecast->sums[last], (at - half) / (last - half));
 	work.blocks = forecast->sums[last].blocks + new_blocks(forecast, at - last);
 	return work;
-}
-
-/* Its CPU time, in records. */
-double
-forecast__cpu(const struct forecast_work *work)
-{
-	return work->records + BLOCK_RECORDS * work->blocks;
 }

@@ -20,7 +20,7 @@
 struct forecast_work
 {
 	double		records;		/* records; an image counts as IMAGE_RECORDS */
-	double		blocks;			/* blocks that redo reads for the first time */
+	double		blocks;			/* blocks that redo uses for the first time */
 };
 
 struct forecast
@@ -45,6 +45,5 @@ void		forecast__begin(struct forecast *forecast, const struct cluster *cluster,
 void		forecast__end(struct forecast *forecast);
 void		forecast__decode(struct forecast *forecast, uint64_t replay_lsn, uint64_t until_us);
 struct forecast_work forecast__before(const struct forecast *forecast, uint64_t lsn);
-double		forecast__cpu(const struct forecast_work *work);
 
 #endif							/* REDOAHEAD_MONITOR_FORECAST_H */

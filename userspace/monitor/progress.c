@@ -2,10 +2,12 @@
  * progress.c
  *		How far a recovery is, how fast it proceeds, and how long it will take.
  *
- * The time left is the mean of two estimates: by the rate of the whole recovery, and by that
- * of its last third, which has what the next WAL is likely to be like.  How far the two are
- * apart is the uncertainty, which is a tenth at least.
+ * Where nothing is known of the WAL to come, the time left is the mean of two estimates: by
+ * the rate of the whole recovery, and by that of its last third, which is likely to be like
+ * it.  How far they are apart is the uncertainty, which is a tenth at least.
  */
+#include <math.h>
+
 #include "monitor/progress.h"
 
 /* Least uncertainty of an estimate, as a share of it. */
@@ -102,8 +104,8 @@ progress__mean_rate(const struct progress *progress, uint64_t now_us)
 }
 
 /* The sample at which the last third of the recovery began; all zero if there is none. */
-struct progress_sample
-progress__last_third(const struct progress *progress, uint64_t now_us)
+static struct progress_sample
+last_third(const struct progress *progress, uint64_t now_us)
 {
 	uint64_t	begin_us = (now_us - progress->begin_us) / 3 * 2;
 	struct progress_sample from = {0};
@@ -113,19 +115,24 @@ progress__last_third(const struct progress *progress, uint64_t now_us)
 	return from;
 }
 
-/* The estimate that follows from two of them, s. */
+/* An estimate, s.  How far two ways to make it are apart shows how uncertain it is. */
 struct progress_estimate
-progress__combine(double one, double other)
+progress__between(double seconds, double one, double other)
 {
-	struct progress_estimate estimate = {.known = true,.seconds = (one + other) / 2};
+	return (struct progress_estimate)
+	{
+		.known = true,
+			.seconds = seconds,
+			.min_seconds = fmin(fmin(one, other), seconds * (1 - LEAST_UNCERTAINTY)),
+			.max_seconds = fmax(fmax(one, other), seconds * (1 + LEAST_UNCERTAINTY)),
+	};
+}
 
-	estimate.min_seconds = one < other ? one : other;
-	estimate.max_seconds = one < other ? other : one;
-	if (estimate.min_seconds > estimate.seconds * (1 - LEAST_UNCERTAINTY))
-		estimate.min_seconds = estimate.seconds * (1 - LEAST_UNCERTAINTY);
-	if (estimate.max_seconds < estimate.seconds * (1 + LEAST_UNCERTAINTY))
-		estimate.max_seconds = estimate.seconds * (1 + LEAST_UNCERTAINTY);
-	return estimate;
+/* The mean of two estimates, s. */
+static struct progress_estimate
+mean(double one, double other)
+{
+	return progress__between((one + other) / 2, one, other);
 }
 
 /*
@@ -137,7 +144,7 @@ progress__estimate(const struct progress *progress, uint64_t end_lsn, bool arriv
 				   uint64_t now_us)
 {
 	struct progress_estimate unknown = {0};
-	struct progress_sample third = progress__last_third(progress, now_us);
+	struct progress_sample third = last_third(progress, now_us);
 	double		whole = progress__mean_rate(progress, now_us);
 	double		lately = rate_between(progress__replayed(progress) - third.replayed,
 									  now_us - progress->begin_us - third.elapsed_us);
@@ -147,10 +154,10 @@ progress__estimate(const struct progress *progress, uint64_t end_lsn, bool arriv
 		return unknown;
 	remaining = end_lsn > progress->replay_lsn ? (double) (end_lsn - progress->replay_lsn) : 0;
 	if (remaining == 0)
-		return progress__combine(0, 0);
+		return mean(0, 0);
 	if (arriving)
 		whole = lately = progress__rate(progress);
 	if (now_us - progress->begin_us < PROGRESS_LEAST_US || whole <= 0 || lately <= 0)
 		return unknown;
-	return progress__combine(remaining / whole, remaining / lately);
+	return mean(remaining / whole, remaining / lately);
 }

@@ -28,7 +28,6 @@ struct progress_sample
 {
 	uint64_t	elapsed_us;		/* since the recovery was found, us */
 	uint64_t	replayed;		/* WAL replayed since then, bytes */
-	uint64_t	cpu_us;			/* CPU time of redo since then, us */
 	double		rate;			/* at that time, bytes per second */
 	unsigned	in_flight;		/* blocks in flight */
 	double		coverage;		/* share of the blocks submitted in time, below 0: none yet */
@@ -47,8 +46,8 @@ struct progress_estimate
 {
 	bool		known;			/* the rest is, and redo proceeds */
 	double		seconds;		/* most likely */
-	double		min_seconds;	/* if redo is as fast as it was at its best */
-	double		max_seconds;	/* if it is as slow as at its worst */
+	double		min_seconds;	/* by the shorter of two ways to estimate it */
+	double		max_seconds;	/* by the longer one */
 };
 
 struct progress
@@ -71,8 +70,7 @@ void		progress__add(struct progress *progress, const struct progress_sample *sam
 uint64_t	progress__replayed(const struct progress *progress);
 double		progress__rate(const struct progress *progress);
 double		progress__mean_rate(const struct progress *progress, uint64_t now_us);
-struct progress_sample progress__last_third(const struct progress *progress, uint64_t now_us);
-struct progress_estimate progress__combine(double one, double other);
+struct progress_estimate progress__between(double seconds, double one, double other);
 struct progress_estimate progress__estimate(const struct progress *progress, uint64_t end_lsn,
 											bool arriving, uint64_t now_us);
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cluster/controlfile.h"
 #include "cluster/recoverystart.h"
+#include "monitor/cost.h"
 #include "monitor/recovery.h"
 #include "wal/walend.h"
 
@@ -183,28 +184,39 @@ update_limits(struct recovery *recovery, uint64_t now_us)
 				}, now_us);
 }
 
-/* Time left, s, if redo goes on as it did since a sample; below 0 if that is not known. */
-static double
-time_since(const struct recovery *recovery, const struct progress_sample *sample)
+/* The work between two positions of redo. */
+static struct forecast_work
+work_between(const struct forecast *forecast, uint64_t from_lsn, uint64_t to_lsn)
+{
+	struct forecast_work from = forecast__before(forecast, from_lsn);
+	struct forecast_work to = forecast__before(forecast, to_lsn);
+
+	return (struct forecast_work) {to.records - from.records, to.blocks - from.blocks};
+}
+
+/* What redo took so far, sample by sample. */
+static struct cost
+cost_so_far(const struct recovery *recovery)
 {
 	const struct progress *progress = &recovery->progress;
-	const struct forecast *forecast = &recovery->forecast;
-	uint64_t	elapsed_us = recovery->now_us - progress->begin_us - sample->elapsed_us;
-	uint64_t	cpu_us = recovery->limits.total_us[LIMIT_CPU] - sample->cpu_us;
-	uint64_t	from_lsn = progress->begin_lsn + sample->replayed;
-	struct forecast_work from = forecast__before(forecast, from_lsn);
-	struct forecast_work now = forecast__before(forecast, progress->replay_lsn);
-	struct forecast_work end = forecast__before(forecast, forecast->end_lsn);
-	double		done = forecast__cpu(&now) - forecast__cpu(&from);
-	double		seconds;
+	uint64_t	from_lsn = progress->begin_lsn;
+	uint64_t	from_us = 0;
+	struct cost cost = {0};
 
-	if (done <= 0)
-		return -1;
-	seconds = (double) cpu_us / done * (forecast__cpu(&end) - forecast__cpu(&now)) / 1e6;
-	if (now.blocks > from.blocks && elapsed_us > cpu_us)
-		seconds += (double) (elapsed_us - cpu_us) / (now.blocks - from.blocks) *
-			(end.blocks - now.blocks) / 1e6;
-	return seconds;
+	for (unsigned i = 0; i <= progress->count; i++)
+	{
+		bool		is_sample = i < progress->count;
+		uint64_t	lsn = is_sample ? progress->begin_lsn + progress->samples[i].replayed :
+			progress->replay_lsn;
+		uint64_t	us = is_sample ? progress->samples[i].elapsed_us :
+			recovery->now_us - progress->begin_us;
+
+		cost__add(&cost, work_between(&recovery->forecast, from_lsn, lsn),
+				  (double) (us - from_us) / 1e6);
+		from_lsn = lsn;
+		from_us = us;
+	}
+	return cost;
 }
 
 /* The time left: by the work that was forecast, where it was, otherwise by WAL. */
@@ -213,23 +225,24 @@ estimate_time_left(const struct recovery *recovery)
 {
 	const struct progress *progress = &recovery->progress;
 	const struct forecast *forecast = &recovery->forecast;
-	struct progress_sample begin = {0};
-	struct progress_sample third = progress__last_third(progress, recovery->now_us);
 	const char *source;
 
 	/* How long the checkpoint takes is not known. */
 	if (recovery->phase == PHASE_CHECKPOINT)
 		return (struct progress_estimate) {0};
 	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
+		progress->begin_lsn >= forecast->begin_lsn &&
 		recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
 		forecast->reader.next_lsn > progress->replay_lsn &&
 		progress->replay_lsn < forecast->end_lsn)
 	{
-		double		whole = time_since(recovery, &begin);
-		double		lately = time_since(recovery, &third);
+		struct cost cost = cost_so_far(recovery);
+		struct forecast_work left = work_between(forecast, progress->replay_lsn,
+												 forecast->end_lsn);
+		double		fitted = cost__fitted(&cost, left);
 
-		if (whole >= 0 && lately >= 0)
-			return progress__combine(whole, lately);
+		if (cost.work.records > 0)
+			return progress__between(fitted, fitted, cost__usual(&cost, left));
 	}
 	return progress__estimate(progress, recovery__end_lsn(recovery, &source),
 							  recovery->phase == PHASE_STREAMING, recovery->now_us);
@@ -289,7 +302,6 @@ recovery__update(struct recovery *recovery, const struct monitor_snapshot *snaps
 					  {
 						  .elapsed_us = now_us - progress->begin_us,
 							  .replayed = progress__replayed(progress),
-							  .cpu_us = recovery->limits.total_us[LIMIT_CPU],
 							  .rate = progress__rate(progress),
 							  .in_flight = snapshot->engine.in_flight,
 							  .coverage = recovery__coverage(&snapshot->recovery),
