@@ -17,7 +17,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from . import archive, host, postgres, timeleft
+from . import archive, host, memory, postgres, timeleft
 
 BLOCK = 8192                    # bytes in a block
 
@@ -273,7 +273,7 @@ def recover_once(image, config, builds, place, progress, pristine, conditions):
     if conditions.archive:
         conditions.archive.arrange(directory, daemon_of(config, builds))
         files = os.path.dirname(directory)      # with the archive
-    cache = (host.warm if config.warm else host.chill)(files)
+    cache = (host.warm if config.warm else host.chill)(files) + memory.touch()
     # What the startup process reads of its own program is not to be measured.
     host.fetch(builds[config.build].program('postgres'))
 
