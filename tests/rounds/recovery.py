@@ -159,7 +159,7 @@ def restart(there):
     if len(there.servers) >= MOST_STARTS:
         raise postgres.PostgresError(f'the server ended {MOST_STARTS} times: {there.server.read()[-3:]}')
     stage.wait_until('the end of the server', lambda: there.do_due() or not there.server_processes())
-    # A fault that ends a server at once, again and again, ends before the last start, not by its clock.
+    # A fault that ends a server at once, again and again, ends before the last start.
     there.do_due(all_of_it=len(there.servers) == MOST_STARTS - 1)
     there.done.append('recovery begun anew')
     there.start_server()

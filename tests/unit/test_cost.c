@@ -50,6 +50,29 @@ TEST(even_wal)
 	assert_float_equal(cost__fitted(&cost, interval), 0.5, 0.001);
 }
 
+/* Redo is ten times as fast in every other interval: the mean counts. */
+TEST(fast_and_slow)
+{
+	struct cost cost = {0};
+
+	for (int i = 0; i < 10; i++)
+		cost__add(&cost, (struct forecast_work) {i % 2 == 0 ? 100000 : 10000, 0}, 0.5);
+	assert_float_equal(cost__fitted(&cost, cost.work), 5, 0.001);
+}
+
+/* Where redo is, is seen in every fourth interval only, as from a process title. */
+TEST(position_by_segment)
+{
+	struct cost cost = {0};
+
+	for (int i = 1; i <= 12; i++)
+		cost__add(&cost, (struct forecast_work) {i % 4 == 0 ? 100000 : 0, 0}, 0.5);
+	assert_float_equal(cost__fitted(&cost, cost.work), 6, 0.001);
+	/* What it does since is not known. */
+	cost__add(&cost, (struct forecast_work) {0, 0}, 100);
+	assert_float_equal(cost__fitted(&cost, cost.work), 6, 0.001);
+}
+
 /* Nothing costs less than nothing, also if the times fit to nothing at all. */
 TEST(never_negative)
 {

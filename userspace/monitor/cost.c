@@ -3,9 +3,11 @@
  *		What a record and a block cost redo, from the time that it took for both.
  *
  * Each interval of a recovery has a number of records and of blocks and a time.  The two
- * costs are those of least squares, with a weak pull to the usual ratio between them (ridge
+ * costs are those of least squares, pulled weakly towards the usual ratio between them (ridge
  * regression; Hoerl and Kennard, 1970): while all intervals are alike, only the sum of
- * both costs is known, and the ratio decides.
+ * both costs is known, and the ratio decides.  An interval weighs as much as the inverse of
+ * its usual cost, so that for all intervals together, costs and times agree: with equal
+ * weights, those in which redo was fast and did more would count for too much.
  */
 #include "monitor/cost.h"
 
@@ -18,25 +20,41 @@
 /* Weight of that ratio, as a share of what the intervals weigh. */
 #define RATIO_WEIGHT	0.1
 
-/* Redo took so many seconds for this work. */
+static double
+usual_records(struct forecast_work work)
+{
+	return work.records + BLOCK_RECORDS * work.blocks;
+}
+
+/*
+ * Redo took so many seconds for this work.  If there was none, its position was not seen to
+ * change, and the time belongs to the next work.
+ */
 void
 cost__add(struct cost *cost, struct forecast_work work, double seconds)
 {
+	double		records = usual_records(work);
+
+	cost->idle_seconds += seconds;
+	if (records <= 0)
+		return;
+	seconds = cost->idle_seconds;
+	cost->idle_seconds = 0;
 	cost->seconds += seconds;
 	cost->work.records += work.records;
 	cost->work.blocks += work.blocks;
-	cost->records2 += work.records * work.records;
-	cost->records_blocks += work.records * work.blocks;
-	cost->records_seconds += work.records * seconds;
-	cost->blocks2 += work.blocks * work.blocks;
-	cost->blocks_seconds += work.blocks * seconds;
+	cost->records2 += work.records * work.records / records;
+	cost->records_blocks += work.records * work.blocks / records;
+	cost->records_seconds += work.records * seconds / records;
+	cost->blocks2 += work.blocks * work.blocks / records;
+	cost->blocks_seconds += work.blocks * seconds / records;
 }
 
 /* Seconds of a record, if a block takes BLOCK_RECORDS times as long. */
 static double
 usual_record(const struct cost *cost)
 {
-	double		records = cost->work.records + BLOCK_RECORDS * cost->work.blocks;
+	double		records = usual_records(cost->work);
 
 	return records > 0 ? cost->seconds / records : 0;
 }
@@ -45,7 +63,7 @@ usual_record(const struct cost *cost)
 double
 cost__usual(const struct cost *cost, struct forecast_work work)
 {
-	return usual_record(cost) * (work.records + BLOCK_RECORDS * work.blocks);
+	return usual_record(cost) * usual_records(work);
 }
 
 /* The seconds of some work, by the costs of least squares. */

@@ -10,11 +10,14 @@
 /* Sums over intervals of a recovery. */
 struct cost
 {
-	double		seconds;		/* that redo took */
+	double		idle_seconds;	/* since the last interval that had work */
+	double		seconds;		/* that redo took before */
 	struct forecast_work work;	/* for this */
-	double		records2;		/* products of records with themselves, ... */
-	double		records_blocks; /* ... with blocks ... */
-	double		records_seconds;	/* ... and with seconds */
+
+	/* Sums of products, each divided by the usual cost of its interval, in records. */
+	double		records2;
+	double		records_blocks;
+	double		records_seconds;
 	double		blocks2;
 	double		blocks_seconds;
 };

@@ -18,7 +18,7 @@ struct mail
 	bool		stop;			/* the thread must end */
 	bool		found;			/* there is a recovery */
 	bool		has_ended;		/* one has ended since mail was taken last */
-	bool		completed;		/* that recovery itself has, not only the command */
+	bool		completed;		/* it has ended itself, not only the command */
 	struct monitor_snapshot snapshot;	/* the newest */
 	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
 	unsigned	attach;			/* times that "cluster" was set */

@@ -3,8 +3,8 @@
  *		How far a recovery is, how fast it proceeds, and how long it will take.
  *
  * Where nothing is known of the WAL to come, the time left is the mean of two estimates: by
- * the rate of the whole recovery, and by that of its last third, which is likely to be like
- * it.  How far they are apart is the uncertainty, which is a tenth at least.
+ * the rate of the whole recovery, and by that of its last third, which the WAL to come is
+ * likely to resemble.  How far they are apart is the uncertainty, at least a tenth.
  */
 #include <math.h>
 

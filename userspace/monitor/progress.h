@@ -46,8 +46,8 @@ struct progress_estimate
 {
 	bool		known;			/* the rest is, and redo proceeds */
 	double		seconds;		/* most likely */
-	double		min_seconds;	/* by the shorter of two ways to estimate it */
-	double		max_seconds;	/* by the longer one */
+	double		min_seconds;	/* by the shorter of two ways to estimate it, at most 90 % */
+	double		max_seconds;	/* by the longer one, at least 110 % */
 };
 
 struct progress

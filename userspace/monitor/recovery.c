@@ -211,12 +211,24 @@ cost_so_far(const struct recovery *recovery)
 		uint64_t	us = is_sample ? progress->samples[i].elapsed_us :
 			recovery->now_us - progress->begin_us;
 
-		cost__add(&cost, work_between(&recovery->forecast, from_lsn, lsn),
-				  (double) (us - from_us) / 1e6);
+		/* Before redo advances for the first time, its position may not be known. */
+		if (lsn > progress->begin_lsn)
+			cost__add(&cost, work_between(&recovery->forecast, from_lsn, lsn),
+					  (double) (us - from_us) / 1e6);
 		from_lsn = lsn;
 		from_us = us;
 	}
 	return cost;
+}
+
+/* Has redo not been seen to advance for the last third of the recovery? */
+static bool
+has_stalled(const struct recovery *recovery)
+{
+	const struct progress *progress = &recovery->progress;
+
+	return recovery->now_us - progress->advanced_us >
+		(recovery->now_us - progress->begin_us) / 3;
 }
 
 /* The time left: by the work that was forecast, where it was, otherwise by WAL. */
@@ -231,18 +243,20 @@ estimate_time_left(const struct recovery *recovery)
 	if (recovery->phase == PHASE_CHECKPOINT)
 		return (struct progress_estimate) {0};
 	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
-		progress->begin_lsn >= forecast->begin_lsn &&
-		recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
+		!has_stalled(recovery) && recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
 		forecast->reader.next_lsn > progress->replay_lsn &&
 		progress->replay_lsn < forecast->end_lsn)
 	{
 		struct cost cost = cost_so_far(recovery);
 		struct forecast_work left = work_between(forecast, progress->replay_lsn,
 												 forecast->end_lsn);
-		double		fitted = cost__fitted(&cost, left);
 
 		if (cost.work.records > 0)
+		{
+			double		fitted = cost__fitted(&cost, left);
+
 			return progress__between(fitted, fitted, cost__usual(&cost, left));
+		}
 	}
 	return progress__estimate(progress, recovery__end_lsn(recovery, &source),
 							  recovery->phase == PHASE_STREAMING, recovery->now_us);

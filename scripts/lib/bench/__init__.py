@@ -3,6 +3,7 @@
 Rooms, each knowing only those above it:
 
     host      what machine this is; caches, devices, free space
+    memory    free memory that the host of a virtual machine has taken back
     cgroup    a memory limit for servers and daemons
     postgres  installed servers, running servers, the user that runs them
     workload  what is in the WAL, and how a cluster is made to hold it
@@ -10,6 +11,7 @@ Rooms, each knowing only those above it:
     image     crashed clusters, made once and kept
     device    what an image is recovered on: a directory, or an array of modelled disks
     config    which server recovers, with which settings, with or without daemon
+    timeleft  how good was the time left that a daemon showed?
     recovery  one timed recovery: what was measured
     wal_sender  WAL without a primary, for a standby
     trace     what happened in the course of a recovery

@@ -1,8 +1,9 @@
 """Memory of a virtual machine that its host takes back while it is free.
 
-The first use of such a page costs a fault of the host, 10 us here instead of 1.6, and falls
-on whoever is measured, sooner or later in a run, by how much of it other runs have used.
+The first use of such a page costs a fault of the host, 10 us here instead of 1.6.  When
+that happens in a run depends on how much memory earlier runs have used.
 """
+import contextlib
 import mmap
 import os
 
@@ -19,6 +20,11 @@ def touch():
         return ''
     size = int(1024 * int(host.first_line('/proc/meminfo', 'MemAvailable').split()[0]) * SHARE)
     with mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-        memory.madvise(mmap.MADV_HUGEPAGE)
-        memory.madvise(MADV_POPULATE_WRITE)
+        with contextlib.suppress(OSError):      # a kernel without them
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        try:
+            memory.madvise(MADV_POPULATE_WRITE)
+        except OSError as error:
+            raise host.HostError(f'{OPTION}: cannot use {size >> 20} MB of memory: {error}; '
+                                 'unset it, or use Linux 5.14 or newer') from None
     return ', free memory touched'

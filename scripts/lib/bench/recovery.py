@@ -273,7 +273,8 @@ def recover_once(image, config, builds, place, progress, pristine, conditions):
     if conditions.archive:
         conditions.archive.arrange(directory, daemon_of(config, builds))
         files = os.path.dirname(directory)      # with the archive
-    cache = (host.warm if config.warm else host.chill)(files) + memory.touch()
+    touched = memory.touch()
+    cache = (host.warm if config.warm else host.chill)(files) + touched
     # What the startup process reads of its own program is not to be measured.
     host.fetch(builds[config.build].program('postgres'))
 
