@@ -108,4 +108,18 @@ TEST(samples_thin_out)
 					progress.interval_us + PROGRESS_SAMPLE_US);
 }
 
+/* While redo does not advance, no time left is known. */
+TEST(stalled)
+{
+	struct progress progress;
+
+	progress__begin(&progress, 1000000);
+	progress__update(&progress, 100, 1000000);
+	progress__update(&progress, 200, 3000000);
+	assert_false(progress__has_stalled(&progress, 3900000));
+	assert_true(progress__has_stalled(&progress, 4100000));
+	progress__update(&progress, 300, 4100000);
+	assert_false(progress__has_stalled(&progress, 4100000));
+}
+
 UNIT_MAIN(NULL, NULL, set_up, NULL)

@@ -115,6 +115,13 @@ last_third(const struct progress *progress, uint64_t now_us)
 	return from;
 }
 
+/* Has redo not been seen to advance for the last third of the recovery? */
+bool
+progress__has_stalled(const struct progress *progress, uint64_t now_us)
+{
+	return now_us - progress->advanced_us > (now_us - progress->begin_us) / 3;
+}
+
 /* An estimate, s.  How far two ways to make it are apart shows how uncertain it is. */
 struct progress_estimate
 progress__between(double seconds, double one, double other)

@@ -70,6 +70,7 @@ void		progress__add(struct progress *progress, const struct progress_sample *sam
 uint64_t	progress__replayed(const struct progress *progress);
 double		progress__rate(const struct progress *progress);
 double		progress__mean_rate(const struct progress *progress, uint64_t now_us);
+bool		progress__has_stalled(const struct progress *progress, uint64_t now_us);
 struct progress_estimate progress__between(double seconds, double one, double other);
 struct progress_estimate progress__estimate(const struct progress *progress, uint64_t end_lsn,
 											bool arriving, uint64_t now_us);

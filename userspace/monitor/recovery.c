@@ -221,16 +221,6 @@ cost_so_far(const struct recovery *recovery)
 	return cost;
 }
 
-/* Has redo not been seen to advance for the last third of the recovery? */
-static bool
-has_stalled(const struct recovery *recovery)
-{
-	const struct progress *progress = &recovery->progress;
-
-	return recovery->now_us - progress->advanced_us >
-		(recovery->now_us - progress->begin_us) / 3;
-}
-
 /* The time left: by the work that was forecast, where it was, otherwise by WAL. */
 static struct progress_estimate
 estimate_time_left(const struct recovery *recovery)
@@ -243,7 +233,8 @@ estimate_time_left(const struct recovery *recovery)
 	if (recovery->phase == PHASE_CHECKPOINT)
 		return (struct progress_estimate) {0};
 	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
-		!has_stalled(recovery) && recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
+		!progress__has_stalled(progress, recovery->now_us) &&
+		recovery->now_us - progress->begin_us >= PROGRESS_LEAST_US &&
 		forecast->reader.next_lsn > progress->replay_lsn &&
 		progress->replay_lsn < forecast->end_lsn)
 	{

@@ -1,7 +1,7 @@
 """Memory of a virtual machine that its host takes back while it is free.
 
-The first use of such a page costs a fault of the host, 10 us here instead of 1.6.  When
-that happens in a run depends on how much memory earlier runs have used.
+The first use of such a page costs a fault of the host.  When that happens in a run
+depends on how much memory earlier runs have used.
 """
 import contextlib
 import mmap
