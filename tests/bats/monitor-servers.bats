@@ -22,7 +22,8 @@ status_is() {				# DATA VALUE NAME...
 lsn_bytes() { echo $((16#${1%/*} * 0x100000000 + 16#${1#*/})); }
 
 knows_end() {				# DATA
-	read_status "$1" && [ "$(json_member "$CASE/status" recovery end_lsn)" != None ]
+	read_status "$1" && [ "$(json_member "$CASE/status" recovery)" != None ] &&
+		[ "$(json_member "$CASE/status" recovery end_lsn)" != None ]
 }
 
 # The status in the middle of a crash recovery.

@@ -116,7 +116,7 @@ END
 	[ ! -e "$work/elsewhere" ]
 	[ "$(find "$work/reports" -mindepth 1 | wc -l)" -eq 3 ]
 	# All names at once.
-	printf '%s\0' {1..20} | TZ=UTC xargs -0 -P 8 -I N sh -c '"$1" "$2" <"$3"' sh "$recovery_report" "$work/reports" \
+	printf '%s\0' {1..20} | TZ=UTC xargs -0 -P 8 -I '{number}' sh -c '"$1" "$2" <"$3"' sh "$recovery_report" "$work/reports" \
 		"$work/document" >"$work/names"
 	[ "$(sort -u "$work/names" | wc -l)" -eq 20 ]
 	[ "$(find "$work/reports" -name '*.html' | wc -l)" -eq 23 ]
