@@ -19,6 +19,7 @@ class Directories(unittest.TestCase):
         self.top = tempfile.mkdtemp(prefix='redoahead-directories.')
         os.chmod(self.top, 0o755)
         self.addCleanup(shutil.rmtree, self.top)
+        self.addCleanup(os.umask, os.umask(0o022))
         self.kept = self.path('kept')
         with open(self.kept, 'w', encoding='ascii') as file:
             file.write('kept')
@@ -37,8 +38,10 @@ class Directories(unittest.TestCase):
             script.claim(path)
 
     def test_a_directory_is_made_or_found(self):
+        os.umask(0o002)
         for _ in range(2):
             self.assertEqual(script.claim(self.path('above', 'new')), self.path('above', 'new'))
+        self.assertEqual(os.umask(0o022), 0o002)
         os.symlink('above', self.path('link'))
         self.assertEqual(script.claim(self.path('link', 'new')), self.path('above', 'new'))
 

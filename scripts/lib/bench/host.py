@@ -188,20 +188,21 @@ def describe(directory, checkout):
 
 # ---------- devices and processes ----------
 
-def device_reads(path):
-    """Reads completed and bytes read so far by path's devices, or None."""
+def device_io(path):
+    """Reads completed, bytes read and bytes written so far by path's devices, or None."""
     counters = [disk_counters(sysfs) for sysfs in devices_below(path)]
     if not counters:
         return None
     return {'requests': sum(each[0] for each in counters),
-            'bytes': sum(each[1] for each in counters)}
+            'bytes': sum(each[1] for each in counters),
+            'written_bytes': sum(each[2] for each in counters)}
 
 
 def disk_counters(sysfs):
-    """Reads completed, and bytes read, so far by a block device."""
+    """Reads completed, bytes read and bytes written so far by a block device."""
     with open(f'{sysfs}/stat', encoding='ascii') as file:
         fields = file.read().split()
-    return int(fields[0]), int(fields[2]) * 512
+    return int(fields[0]), int(fields[2]) * 512, int(fields[6]) * 512
 
 
 def disk_in_flight(sysfs):
@@ -322,10 +323,15 @@ def claim(path, option='REDOAHEAD_BENCH_DIR'):
     Others could put links in place of what is made there, which root would follow.
     """
     parent, name = os.path.split(os.path.abspath(path))
-    os.makedirs(parent, exist_ok=True)
-    path = os.path.join(os.path.realpath(parent), name)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o755)
+    mask = os.umask(0o022)      # of many users, it lets their group write
+    os.umask(mask | 0o022)
+    try:
+        os.makedirs(parent, exist_ok=True)
+        path = os.path.join(os.path.realpath(parent), name)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path)
+    finally:
+        os.umask(mask)
     reason = not_ours(path)
     if reason:
         raise HostError(f'{path} cannot be used, because {reason}; name a directory with {option} '
