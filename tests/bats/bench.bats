@@ -145,6 +145,8 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	look_at prefetch <<-'EOS'
 	assert sorted(run['config'] for run in runs) == ['absent', 'default', 'killed', 'redoahead', 'stopped']
 	by = {run['config']: run for run in runs}
+	# Clients of stock wait for the checkpoint.
+	assert by['default']['checkpointed_seconds'] <= by['default']['ready_seconds'], by['default']
 	assert [name for name in by if by[name]['connected']] == ['redoahead', 'killed', 'stopped'], by
 	assert 'accidents' not in by['default'] and by['killed']['daemon'] is None
 	assert by['killed']['accidents'][0]['signal'] == 'SIGKILL', by['killed']
@@ -153,7 +155,12 @@ interrupted_when() {		# CONDITION SCENARIO OPTION...
 	for name in ('kernel', 'cpus', 'cpu_model', 'memory_bytes', 'huge_pages_bytes', 'device',
 	             'filesystem', 'commit', 'date', 'postgresql', 'programs', 'cases'):
 	    assert name in header, name
-	assert header['cases']['pgbench-off']['settings']['default']['fsync'] == 'off', header
+	assert header['cases']['pgbench-off']['settings']['default']['fsync'] == 'on', header
+	for run in runs:
+	    assert run['ready_seconds'] >= run['before_redo_seconds'] + run['redo_seconds'] > 0, run
+	    assert run['after_redo_seconds'] >= 0 and run['checkpoint_buffers'] > 0, run
+	    assert run['checkpointed_seconds'] > 0, run
+	    assert run['other_cpu_seconds'] > 0, run
 	EOS
 	grep -F '| default / killed ' "$results/prefetch.md"
 	run -0 "$bench" report "$results/prefetch.jsonl"

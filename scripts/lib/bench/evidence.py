@@ -176,11 +176,11 @@ def collect(image, case, builds, program, place, private, directory, beside):
                 before = host.process_device_bytes(daemon.pid)
                 accounts.pids.append(daemon.pid)
             with beside(directory), Evictor(chosen if case.evicted else []):
-                device = host.device_reads(directory)
+                device = host.device_io(directory)
                 with StracedServer(builds[config.build], directory, settings, place,
                                    os.path.join(place, 'server.log'), wrapper) as server:
                     startup = wait_for_redo(server, accounts)
-                    after = host.device_reads(directory)
+                    after = host.device_io(directory)
                     found['cached_after'] = cached_data_pages(directory)
                     found['server_blocks'] = recovery.blocks_read_by_redo(server)
                     found['wal_cached'] = recovery.wal_bytes_cached(image, directory)

@@ -19,16 +19,24 @@ LOOKAHEAD = re.compile(r'looking ahead (\d+) block references')
 
 MEASURES = (
     Measure('redo_seconds', 'redo s', '{:.2f}'),
+    Measure('ready_seconds', 'ready s', '{:.2f}'),
     Measure('startup_cpu_seconds', 'startup CPU', '{:.2f}'),
     Measure('daemon_cpu_seconds', 'daemon CPU', '{:.2f}'),
     Measure('blocks_read', 'blocks read', '{:.0f}'),
     Measure('coverage', 'coverage', '{:.1%}'),
 )
 OF_DEVICE = (
-    Measure('ready_seconds', 'ready s', '{:.1f}'),
     Measure('device_read_bytes', 'device read MB', '{:.0f}', 1e-6),
     Measure('device_reads_per_second', 'reads/s', '{:.0f}'),
     Measure('mean_in_flight', 'in flight', '{:.1f}'),
+)
+UNTIL_READY = (
+    Measure('before_redo_seconds', 'before redo s', '{:.2f}'),
+    Measure('after_redo_seconds', 'after redo s', '{:.2f}'),
+    Measure('checkpointed_seconds', 'checkpoint complete s', '{:.2f}'),
+    Measure('checkpoint_buffers', 'checkpoint buffers', '{:.0f}'),
+    Measure('device_written_bytes', 'device written MB', '{:.0f}', 1e-6),
+    Measure('other_cpu_seconds', 'other CPU', '{:.2f}'),
 )
 OF_DAEMON = (
     Measure('daemon_us_per_block', 'daemon us/block', '{:.1f}'),

@@ -23,21 +23,28 @@ BLOCK = 8192                    # bytes in a block
 
 # Redo of the whole load must not be disturbed by checkpoints of this server.
 # WAL segments are shared with the image (postgres.copy_cluster), so none may
-# be recycled.  Without fsync, what follows redo is over sooner; redo itself
-# waits for no fsync.
+# be recycled.
 RECOVERING = {
-    'fsync': 'off',
+    'fsync': 'on',
     'wal_recycle': 'off',
     'max_wal_size': '200GB',
     'checkpoint_timeout': '1d',
     'autovacuum': 'off',
     'log_startup_progress_interval': '100ms',
+    'log_checkpoints': 'on',
+    'log_line_prefix': '%n [%p] ',
 }
 
 REDO_STARTS = re.compile(r'redo starts at ')
 REDO_AT = re.compile(r'redo in progress, .*current LSN: (\S+)')
 REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s, '
                        r'system: ([\d.]+) s, elapsed: ([\d.]+) s')
+# Unix time and text of a message under RECOVERING's log_line_prefix.
+STAMPED = re.compile(r'^(\d+\.\d+) \[\d+\] LOG:  (.*)', re.MULTILINE)
+READY = 'database system is ready to accept connections'
+CHECKPOINT_DONE = 'checkpoint complete'
+CHECKPOINT = re.compile(r'checkpoint complete: wrote (\d+) buffers .* write=([\d.]+) s, '
+                        r'sync=([\d.]+) s')
 CONNECTED = re.compile(r'redoahead: connected to daemon')
 FOLLOWING = re.compile(r'following recoveries of')
 SOCKET = 'pg_stat_tmp/redoahead.sock'
@@ -126,6 +133,38 @@ def redo_times(server):
     if not done:
         raise RunRejected(f'no "redo done" in {server.log}')
     return float(done[4]), float(done[2]), float(done[3])
+
+
+def stamps(server, texts):
+    """Unix times of the first messages that begin with each of some texts, if logged."""
+    found = {}
+    for at, text in STAMPED.findall(server.text()):
+        for begin in texts:
+            if text.startswith(begin):
+                found.setdefault(begin, float(at))
+    return found
+
+
+def until_ready(server, started, redo_seconds):
+    """Where the time from a server's start on went until it accepted connections, and its last
+    checkpoint."""
+    at = stamps(server, ('redo starts at', READY, CHECKPOINT_DONE))
+    before, ready = at['redo starts at'] - started, at[READY] - started
+    buffers, write, sync = CHECKPOINT.search(server.text()).groups()
+    return {'ready_seconds': round(ready, 3), 'before_redo_seconds': round(before, 3),
+            'after_redo_seconds': round(ready - before - redo_seconds, 3),
+            'checkpointed_seconds': round(at[CHECKPOINT_DONE] - started, 3),
+            'checkpoint_buffers': int(buffers), 'checkpoint_write_seconds': float(write),
+            'checkpoint_sync_seconds': float(sync)}
+
+
+def wait_checkpoint(server):
+    """Wait for the first checkpoint, which may come after the first connections."""
+    end = time.monotonic() + postgres.PATIENCE
+    while not CHECKPOINT.search(server.text()):
+        if time.monotonic() > end:
+            raise RunRejected(f'no checkpoint was completed; see {server.log}')
+        time.sleep(postgres.POLL)
 
 
 def with_accidents(progress, image, accidents, daemon, met):
@@ -309,17 +348,16 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
     settings = {**RECOVERING, **image.workload.settings, **config.settings}
     if archived:
         settings['restore_command'] = archived.command(config.restore)
-        used = host.machine_cpu_seconds()
     accidents = []
     if config.accidents:
         progress = with_accidents(progress, image, config.accidents, daemon, accidents)
-    device_before = host.device_reads(directory)
-    start = time.monotonic()
+    device_before = host.device_io(directory)
+    used, started = host.machine_cpu_seconds(), time.time()
     with postgres.Server(builds[config.build], directory, settings, place,
                          os.path.join(place, 'server.log'), limit) as server:
         run = {'workload': image.workload.name, 'config': config.name, 'cache': cache}
         run.update(watch_redo(server, progress))
-        device_after = host.device_reads(directory)
+        device_after = host.device_io(directory)
         if archived:
             run['machine_cpu_seconds'] = round(host.machine_cpu_seconds() - used, 2)
         if daemon:
@@ -330,7 +368,13 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']
         server.wait_ready()
-        run['ready_seconds'] = round(time.monotonic() - start, 2)
+        wait_checkpoint(server)
+        used = host.machine_cpu_seconds() - used
+        run.update(until_ready(server, started, run['redo_seconds']))
+        run['other_cpu_seconds'] = round(max(0.0, used - run['startup_cpu_seconds']), 2)
+        if device_before:
+            run['device_written_bytes'] = (host.device_io(directory)['written_bytes'] -
+                                           device_before['written_bytes'])
         if limit:
             run['memory'] = limit.facts()
         if not pristine:

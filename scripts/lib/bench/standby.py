@@ -23,14 +23,13 @@ SAMPLE = 0.05                   # seconds between two samples of what is replaye
 CLIENTS = 4                     # sessions of pgbench
 READY = 'database system is ready to accept read-only connections'
 REDO = 'redo starts at '
-STAMPED = re.compile(r'^(\d+\.\d+) \[(\d+)\] LOG:  (.*)', re.MULTILINE)
 # Client, number, latency, script, when it ended, and schedule lag, in seconds and microseconds.
 OF_PGBENCH = re.compile(r'\d+ \d+ (\d+|failed|skipped) \d+ (\d+) (\d+)(?: (\d+))?$')
 OF_REPORT = re.compile(r'(\d+\.\d+) (\d+\.\d+) \d+ -?\d*$')
 OF_SAMPLING = re.compile(r'(\d+\.\d+) (\w+/\w+) (\w+/\w+)$')
 SHARES = (('p50', 0.5), ('p95', 0.95), ('p99', 0.99), ('max', 1))
 
-STANDBY = {**recovery.RECOVERING, 'hot_standby': 'on', 'log_line_prefix': '%n [%p] '}
+STANDBY = {**recovery.RECOVERING, 'hot_standby': 'on'}
 
 SELECT = '''\\set aid random(1, {rows})
 SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
@@ -333,12 +332,13 @@ def follow(server, setup, sender):
                 new = parse_samples(sampler.lines())
                 samples += new
                 if new:
-                    begin = stamps(server)[REDO]
+                    begin = recovery.stamps(server, (REDO,))[REDO]
                     setup.watch.note(new[-1].at - begin, new[-1].replayed)
                 elif not sampler.running():
                     raise recovery.RunRejected(f'there are no samples:\n{sampler.text()[-2000:]}')
             time.sleep(0.01)
-        start, ready = (stamps(server)[text] for text in (REDO, READY))
+        at = recovery.stamps(server, (REDO, READY))
+        start, ready = at[REDO], at[READY]
         end = next(each.at for each in samples if each.replayed >= target)
         queries, failed = load.finish(end)
     if setup.case.queries == 'none':
@@ -355,16 +355,6 @@ def follow(server, setup, sender):
             'ready_seconds': round(ready - start, 3), 'queries_failed': failed,
             **found, **figures_of_lag(lags),
             'slices': slices(queries, lags, ready, end, start)}
-
-
-def stamps(server):
-    """Unix times at which the server logged what matters."""
-    found = {}
-    for at, _, text in STAMPED.findall(server.text()):
-        for begin in (REDO, READY):
-            if text.startswith(begin):
-                found.setdefault(begin, float(at))
-    return found
 
 
 def resident_bytes(stage):
@@ -384,11 +374,11 @@ def resident_bytes(stage):
 
 
 def promote(server):
-    """End recovery, and return what the server's statistics have then."""
-    server.sql('SELECT pg_promote()')
+    """End recovery, and return how long that took and what the server's statistics have then."""
+    (start, _), = server.sql('SELECT extract(epoch FROM clock_timestamp()), pg_promote()')
     end = time.monotonic() + 60
     # Not wait_ready(): the end of a walreceiver is logged as FATAL.
-    while 'database system is ready to accept connections' not in server.text():
+    while recovery.READY not in recovery.stamps(server, (recovery.READY,)):
         if time.monotonic() > end:
             raise recovery.RunRejected(f'the standby was not promoted; see {server.log}')
         time.sleep(postgres.POLL)
@@ -398,7 +388,9 @@ def promote(server):
         "'client backend' AND object = 'relation'), confl_tablespace, confl_lock, "
         'confl_snapshot, confl_bufferpin, confl_deadlock FROM pg_stat_database_conflicts '
         "WHERE datname = 'postgres'")
-    return {'startup_cpu_seconds': round(user + system, 2),
+    ready = recovery.stamps(server, (recovery.READY,))[recovery.READY]
+    return {'promote_seconds': round(ready - float(start), 3),
+            'startup_cpu_seconds': round(user + system, 2),
             'blocks_read': recovery.blocks_read_by_redo(server),
             'blocks_read_by_queries': int(rows[0][0]) // recovery.BLOCK,
             'conflicts': sum(map(int, rows[0][1:]))}

@@ -13,7 +13,7 @@ TABLE = 'narrow'
 CATALOGS = 16                   # blocks of catalogs that VACUUM may have to read
 
 # Nothing of VACUUM waits for a disk: not for fsync, nor for room for its WAL.
-SETTINGS = {**recovery.RECOVERING, 'wal_init_zero': 'off', 'vacuum_buffer_usage_limit': '0'}
+SETTINGS = {**recovery.RECOVERING, 'fsync': 'off', 'wal_init_zero': 'off', 'vacuum_buffer_usage_limit': '0'}
 
 # What the backend has used so far: CPU time in ns, and the time in s.
 USED = ("SELECT 'used', split_part(pg_read_file('/proc/' || pg_backend_pid() || '/schedstat'), "

@@ -105,15 +105,35 @@ def prepare_indexed(server, workload):
 
 
 def load_inserts(server, workload):
+    run_until_written(server, workload, insert_rows(500))
+
+
+def run_until_written(server, workload, statement):
+    """Run a statement over and over until it has written so much WAL."""
     start = server.sql('SELECT pg_current_wal_insert_lsn()')[0][0]
     script = server.socket_directory + '/inserts.sql'
     with host.create(script, encoding='utf-8') as file:
-        file.write(insert_rows(500) + ';\n')
+        file.write(statement + ';\n')
     while True:
         run_transactions(server, 10 * CLIENTS, '-f', script)
         written = server.sql(f"SELECT pg_current_wal_insert_lsn() - '{start}'::pg_lsn")
         if float(written[0][0]) >= workload.amount:
             return
+
+
+# ---------- inserts of documents that are stored out of line ----------
+
+def prepare_documents(server, workload):
+    server.sql('CREATE TABLE documents (id bigint GENERATED ALWAYS AS IDENTITY, body bytea)')
+    server.sql('ALTER TABLE documents ALTER body SET STORAGE EXTERNAL')
+    server.sql('ALTER TABLE documents ADD PRIMARY KEY (id)')
+
+
+def load_documents(server, workload):
+    # 16 to 16000 bytes, most of them in the TOAST table.
+    run_until_written(server, workload, 'INSERT INTO documents (body) SELECT decode(repeat('
+                      "md5(random()::text), 1 + (random() * 999)::int), 'hex') "
+                      'FROM generate_series(1, 50)')
 
 
 # ---------- updates of single rows of a table of two integers ----------
@@ -187,6 +207,9 @@ def make_workloads(size):
         Workload('insert-index', f'{pick(2048, 128)} MB of WAL of inserts into a table with six '
                  'indexes, full_page_writes on', pick(1000, 50), pick(2048, 128) << 20,
                  with_images, prepare_indexed, load_inserts),
+        Workload('documents', f'{pick(2048, 128)} MB of WAL of inserts of documents of up to 16 kB, '
+                 'stored out of line, full_page_writes off', 0, pick(2048, 128) << 20,
+                 without_images, prepare_documents, load_documents),
         Workload('cached', 'pgbench -N, few blocks, each with a full-page image first: '
                  'redo finds all in shared buffers', pick(10, 2), pick(800000, 40000),
                  with_images, prepare_pgbench, load_simple_update),

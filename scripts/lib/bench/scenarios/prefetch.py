@@ -5,10 +5,13 @@ from ..scenario import Scenario
 
 CONFIGS = {
     'pgbench-off': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'default-warm', 'patched', 'unset',
-                                 'absent', 'killed', 'stopped', 'no-prefault', 'before'),
-    'pgbench-fpw': STOCK_COLD + ('redoahead', 'follow', 'before'),
-    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'follow-warm', 'before'),
-    'cached': ('off', 'default', 'redoahead', 'follow', 'before'),
+                                 'absent', 'killed', 'stopped', 'no-prefault', 'no-defer',
+                                 'before'),
+    'pgbench-fpw': STOCK_COLD + ('redoahead', 'follow', 'no-defer', 'before'),
+    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'follow-warm', 'no-defer',
+                                  'before'),
+    'documents': STOCK_COLD + ('redoahead', 'follow', 'no-defer', 'before'),
+    'cached': ('off', 'default', 'redoahead', 'follow', 'no-defer', 'before'),
 }
 
 
@@ -20,10 +23,11 @@ def parts(size):
 
 SCENARIO = Scenario(
     'prefetch', 'prefetching during crash recovery, by kind of WAL', parts,
-    recoveries.MEASURES + recoveries.OF_DAEMON,
+    recoveries.MEASURES + recoveries.UNTIL_READY + recoveries.OF_DAEMON,
     recoveries.COMPARED + recoveries.COMPARED_FOLLOW + tuple(('default', name) for name in (
         'killed', 'stopped', 'absent', 'unset', 'patched')) + (
         ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead'),
+        ('no-defer', 'redoahead'),
         ('off-warm', 'follow'), ('off-warm', 'follow-warm')),
-    ('redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,
+    ('redo_seconds', 'ready_seconds', 'after_redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,
     space=12 << 30)

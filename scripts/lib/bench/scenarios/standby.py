@@ -175,6 +175,7 @@ MEASURES = (
     Measure('blocks_read_by_queries', 'by queries', '{:.0f}'),
     Measure('blocks_read_again', 'again', '{:.0f}'),
     Measure('conflicts', 'conflicts', '{:.0f}'),
+    Measure('promote_seconds', 'promote ms', '{:.0f}', 1e3),
 )
 
 SCENARIO = Scenario(
