@@ -40,6 +40,7 @@
 
 #include "buffers.h"
 #include "cpu_prefetch.h"
+#include "defer.h"
 #include "monitor.h"
 #include "prefault.h"
 #include "record_view.h"
@@ -388,4 +389,5 @@ _PG_init(void)
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup_shmem;
 	RegisterXLogPrefetchRoutine(&prefetch_routine);
+	defer__init();
 }

@@ -16,6 +16,7 @@ int			redoahead_lookahead;
 int			redoahead_ring_size;
 int			redoahead_decode_buffer_size;
 int			redoahead_prefault;
+bool		redoahead_defer_checkpoint;
 uint32		redoahead_connection_changes;
 
 /* A reload also assigns values that haven't changed; the hooks ignore those. */
@@ -89,5 +90,12 @@ settings__init(void)
 							64, 0, 1024,
 							PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
+	DefineCustomBoolVariable("redoahead.defer_checkpoint",
+							 "Accepts connections before the checkpoint after crash recovery.",
+							 NULL,
+							 &redoahead_defer_checkpoint,
+							 true,
+							 PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("redoahead");
 }

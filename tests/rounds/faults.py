@@ -38,6 +38,7 @@ RELOADS = {
     'ring_size': ('1024', '65536', '1048576'),
     'decode_buffer_size': ('512kB', '32MB', '128MB'),
     'prefault': ('0', '1MB', '64MB'),
+    'defer_checkpoint': ('off', 'on'),
     'socket': ('', '/nowhere/redoahead.sock', SOCKET),
 }
 
