@@ -126,10 +126,7 @@ class Compare(unittest.TestCase):
         # One row of 29 bytes at 8160, one of 32 at 8128.
         page = struct.pack('<QHHHHHHI', 1, 0, 0, 32, 8128, 8192, 8196, 0) + struct.pack(
             '<II', 8160 | 1 << 15 | 29 << 17, 8128 | 1 << 15 | 32 << 17)
-        page += bytes(8128 - len(page)) + b't' * 64
-        for directory in self.a, self.b:
-            with open(f'{directory}/{TABLE}', 'wb') as file:
-                file.write(page * 2)
+        self.with_page(page + bytes(8128 - len(page)) + b't' * 64)
         self.check()
         self.poke(TABLE, 8189, 8192 + 8191)
         self.check(f'{TABLE}: 2 blocks differ (0, 1)')
@@ -137,6 +134,55 @@ class Compare(unittest.TestCase):
         self.check(ignore_padding=True, ignore_lsn=True)
         self.poke(TABLE, 8188)
         self.check(f'{TABLE}: 1 blocks differ (0)', ignore_padding=True)
+
+    def with_page(self, page):
+        """Both clusters have this page, twice, in the table's file."""
+        for directory in self.a, self.b:
+            with open(f'{directory}/{TABLE}', 'wb') as file:
+                file.write(page * 2)
+
+    def flip(self, *bits):
+        """Change bits of the table's file of b: (offset, mask)."""
+        with open(f'{self.b}/{TABLE}', 'r+b') as file:
+            for offset, mask in bits:
+                file.seek(offset)
+                byte, = file.read(1)
+                file.seek(offset)
+                file.write(bytes([byte ^ mask]))
+
+    def test_hints_of_tables_are_left_out_on_request_and_nothing_else(self):
+        """Lost otherwise: what removing images changes in rows passes for a hint."""
+        # Two rows of 32 bytes at 8160 and 8128, the second one frozen.
+        rows = b''.join(struct.pack('<IIIHHHHHB', 700, 0, 0, 0, 0, 1, 2, mask, 24) + b'd' * 9
+                        for mask in (0x0B02, 0x0802))
+        page = struct.pack('<QHHHHHHI', 1, 0, 0, 32, 8128, 8192, 8196, 0) + struct.pack(
+            '<II', 8160 | 1 << 15 | 32 << 17, 8128 | 1 << 15 | 32 << 17)
+        self.with_page(page + bytes(8128 - len(page)) + rows)
+        self.check(ignore_hints=True)
+        # LSN, checksum, pd_flags, pd_prune_xid; t_cid and t_infomask of the row that is not frozen
+        self.flip((3, 1), (8, 1), (10, 3), (21, 1), (8168, 1), (8160 + 21, 0x0D))
+        self.check(f'{TABLE}: 1 blocks differ (0)')
+        self.check(ignore_hints=True)
+        # PD_ALL_VISIBLE, t_xmin, t_xmax, t_ctid, the data; and that a row is frozen
+        for offset, mask in ((10, 4), (8160, 1), (8164, 1), (8172, 1), (8184, 1),
+                             (8128 + 21, 3)):
+            self.flip((8192 + offset, mask))
+            self.check(f'{TABLE}: 1 blocks differ (1)', ignore_hints=True)
+            self.flip((8192 + offset, mask))
+
+    def test_hints_of_b_trees_are_left_out_on_request_and_nothing_else(self):
+        page = struct.pack('<QHHHHHHI', 1, 0, 0, 28, 8144, 8176, 8196, 0) + struct.pack(
+            '<I', 8144 | 1 << 15 | 32 << 17)
+        page += bytes(8144 - len(page)) + b'k' * 32 + struct.pack('<IIIHH', 3, 4, 0, 1, 9)
+        self.with_page(page)
+        # The item's flags to LP_DEAD; BTP_HAS_GARBAGE, and the cycle of a vacuum
+        self.flip((26, 1), (8176 + 12, 0x40), (8176 + 14, 9))
+        self.check(f'{TABLE}: 1 blocks differ (0)')
+        self.check(ignore_hints=True)
+        for offset, mask in ((8150, 1), (24, 1), (8176, 1), (8176 + 12, 1)):
+            self.flip((8192 + offset, mask))
+            self.check(f'{TABLE}: 1 blocks differ (1)', ignore_hints=True)
+            self.flip((8192 + offset, mask))
 
     def run_command(self, *arguments):
         done = subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE,

@@ -26,7 +26,12 @@ from dataclasses import dataclass, field
 BLOCK = 8192                    # bytes in a block (BLCKSZ) where no page says it
 CHUNK = 1 << 20                 # bytes read at once, a multiple of all block sizes
 PAGE_HEADER = 24                # SizeOfPageHeaderData, bytes
-LP_NORMAL = 1                   # flags of a line pointer to a row
+LP_NORMAL, LP_DEAD = 1, 3       # flags of a line pointer
+PAGE_HINTS = 0x0003             # PD_HAS_FREE_LINES, PD_PAGE_FULL
+ROW_HINTS = 0x0F00              # HEAP_XMIN_COMMITTED to HEAP_XMAX_INVALID
+FROZEN = 0x0300                 # HEAP_XMIN_FROZEN, which is no hint
+BTREE_OPAQUE = 16               # sizeof(BTPageOpaqueData), bytes
+BTREE_HINTS = 0x0040            # BTP_HAS_GARBAGE
 MAXALIGN = 8                    # bytes
 BRIN_REVMAP = 0xF092            # BRIN_PAGETYPE_REVMAP, in a page's last two bytes
 
@@ -47,6 +52,7 @@ class Result:
     """What a comparison found."""
     ignore_lsn: bool = False    # leave LSNs and checksums of pages out
     ignore_padding: bool = False        # leave out what aligns rows
+    ignore_hints: bool = False          # leave out what sessions set without WAL
     block_size: int = BLOCK     # bytes in a block
     files: int = 0              # files compared
     blocks: int = 0             # blocks compared, both sides having them
@@ -146,6 +152,42 @@ def without_padding(page):
     return bytes(page)
 
 
+def without_hints(page):
+    """A page of a table or a B-tree without what sessions may set in it and not log.
+
+    Those are the hints that wal_consistency_checking masks, and the LSN and the checksum,
+    which setting a hint can change.
+    """
+    lower, upper, special = struct.unpack_from('<HHH', page, 12)
+    btree = special == len(page) - BTREE_OPAQUE
+    if not PAGE_HEADER <= lower <= upper <= special or not (btree or special == len(page)):
+        return page
+    page = bytearray(page)
+    page[:10] = bytes(10)       # pd_lsn, pd_checksum
+    page[10] &= ~PAGE_HINTS
+    page[20:24] = bytes(4)      # pd_prune_xid
+    for at in range(PAGE_HEADER, lower - 3, 4):
+        item, = struct.unpack_from('<I', page, at)
+        if btree and item >> 15 & 3 == LP_DEAD:
+            struct.pack_into('<I', page, at, item & ~(3 << 15) | LP_NORMAL << 15)
+        elif not btree and item >> 15 & 3 == LP_NORMAL:
+            clear_row_hints(page, item & 0x7FFF)
+    if btree:
+        flags, = struct.unpack_from('<H', page, special + 12)
+        struct.pack_into('<HH', page, special + 12, flags & ~BTREE_HINTS, 0)    # btpo_cycleid
+    return bytes(page)
+
+
+def clear_row_hints(page, at):
+    """Clear what sessions set without WAL in the row at an offset: t_cid, and bits of t_infomask."""
+    if at + 23 > len(page):
+        return
+    mask, = struct.unpack_from('<H', page, at + 20)
+    hints = ROW_HINTS & ~FROZEN if mask & FROZEN == FROZEN else ROW_HINTS
+    struct.pack_into('<H', page, at + 20, mask & ~hints)
+    page[at + 8:at + 12] = bytes(4)
+
+
 def equal_outside_hole(a, b, after_lsn):
     """Are two unequal pages of a main fork equal in all that matters?"""
     start, end = page_hole(a)
@@ -163,10 +205,12 @@ def compare_chunks(a, b, fork, first_block, result):
         page_a, page_b = a[offset:offset + block], b[offset:offset + block]
         if result.ignore_padding and fork == 'main' and len(page_a) == block:
             page_a, page_b = without_padding(page_a), without_padding(page_b)
+        if result.ignore_hints and fork == 'main' and len(page_a) == block:
+            page_a, page_b = without_hints(page_a), without_hints(page_b)
         if page_a == page_b:
             continue
         # pd_lsn and pd_checksum are the first ten bytes
-        if result.ignore_lsn and fork and page_a[10:] == page_b[10:]:
+        if (result.ignore_lsn or result.ignore_hints) and fork and page_a[10:] == page_b[10:]:
             continue
         if (fork == 'main' and len(page_a) == block and
                 equal_outside_hole(page_a, page_b, result.ignore_lsn)):
@@ -197,18 +241,20 @@ def compare_file(path_a, path_b, fork, result):
     return '; '.join(found) or None
 
 
-def compare_clusters(a, b, ignore_lsn=False, ignore_padding=False):
+def compare_clusters(a, b, ignore_lsn=False, ignore_padding=False, ignore_hints=False):
     """Compare two data directories; returns a Result.
 
     Two that have come to the same data by WAL of different length differ in
     the LSNs of pages, and so in their checksums, which ignore_lsn leaves out.
     One that clears the space of removed rows has no garbage where later rows are
-    aligned, which ignore_padding leaves out.
+    aligned, which ignore_padding leaves out.  A primary and what its WAL makes elsewhere
+    differ in hints, which ignore_hints leaves out.
     """
     for directory in (a, b):
         check_cluster(directory)
     files_a, files_b = cluster_files(a), cluster_files(b)
     result = Result(ignore_lsn=ignore_lsn, ignore_padding=ignore_padding,
+                    ignore_hints=ignore_hints,
                     block_size=block_size_of(a, files_a))
     for name in sorted(files_a.keys() | files_b.keys()):
         fork = files_a.get(name, files_b.get(name))
