@@ -201,14 +201,22 @@ check__memory_settings(struct check *check)
 	needs__number(needs, "shared_buffers", buffers);
 }
 
-/* Does WAL have images of blocks?  That of a standby is the primary's. */
+/* Does the server replay WAL that another one has written? */
 static bool
-images_are_written(const struct check *check)
+replays_others(const struct check *check)
 {
-	bool		standby = faccessat(check->cluster.dirfd, "standby.signal", F_OK, 0) == 0;
+	return check->control.state == CONTROLFILE_IN_ARCHIVE_RECOVERY ||
+		faccessat(check->cluster.dirfd, "standby.signal", F_OK, 0) == 0 ||
+		faccessat(check->cluster.dirfd, "recovery.signal", F_OK, 0) == 0;
+}
+
+/* Is there an image in WAL wherever a crash could leave a block half written? */
+static bool
+images_protect(const struct check *check)
+{
 	bool		flag = check->control.full_page_writes;
 
-	if (!standby && check->config_file[0] != '\0')
+	if (!replays_others(check) && check->config_file[0] != '\0')
 	{
 		flag = true;
 		(void) config_value__flag(config__get(&check->config, "full_page_writes", "on"), &flag);
@@ -229,9 +237,17 @@ check__wal(struct check *check)
 				   "keep them");
 	else
 		needs__add(needs, "data_checksums", NEED_OK, "off: no cost, but damaged blocks are not found");
-	if (images_are_written(check))
+	if (images_protect(check))
 		needs__add(needs, "full_page_writes", NEED_OK, "on: where WAL has an image of a block, redo "
 				   "does not read it, and redoahead gains less");
+	else if (replays_others(check))
+	{
+		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, or its archive may "
+				   "have no images (wal_keep_block_data): blocks that a crash of this server leaves "
+				   "half written stay so, unless storage writes whole blocks");
+		needs__remedy(needs, "pg_checksums --check -D %s # after a crash, and restore a base backup "
+					  "if it finds any", check->pgdata);
+	}
 	else
 	{
 		needs__add(needs, "full_page_writes", NEED_WARNING, "off: blocks that a crash left half "
