@@ -83,7 +83,7 @@ def main():
     work, where, configuration = script.claim(sys.argv[1]), sys.argv[2], config.CONFIGS[sys.argv[3]]
     kept = os.path.join(work, f'{sys.argv[4]}.data')
     builds = {'stock': postgres.find_build('stock'), 'patched': script.find_patched()}
-    crashed = image.find_or_make(work, WORKLOAD, 'small', builds['stock'],
+    crashed = image.find_or_make(work, WORKLOAD, 'small', builds,
                                  lambda text: print(text, file=sys.stderr))
     with script.work_place(work, 'place') as place, \
             device.find(where, work).stage(crashed, lambda text: None) as stage:

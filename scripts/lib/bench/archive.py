@@ -10,7 +10,7 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from . import host, postgres
+from . import postgres
 
 JOBS = 8                        # segments that `redoahead restore` fetches ahead
 PATIENCE = 60                   # seconds for what it does in the background to end
@@ -63,15 +63,8 @@ class Archive:
         take_wal(directory)
         postgres.run(['touch', os.path.join(directory, 'recovery.signal')])
         script = SCRIPT.format(latency=self.latency, copy=copy_command(directory, '$1', '$2'))
-        self.install('fetch', script.encode())
-        # The servers' user may not be able to enter the checkout.
-        with open(program, 'rb') as file:
-            self.install('redoahead', file.read())
-
-    def install(self, name, data):
-        with host.create(os.path.join(self.place, name), 'wb') as file:
-            os.fchmod(file.fileno(), 0o755)
-            file.write(data)
+        postgres.install(os.path.join(self.place, 'fetch'), script.encode())
+        postgres.install_program(os.path.join(self.place, 'redoahead'), program)
 
     def command(self, restore):
         """restore_command, by `redoahead restore` or without it."""

@@ -347,6 +347,7 @@ def create(path, mode='w', **more):
     return open(path, mode.replace('w', 'x'), **more)
 
 
+
 # ---------- space ----------
 
 def require_space(directory, size):

@@ -5,13 +5,14 @@ a file image.json beside it that describes it.  It lies in
 DIRECTORY/images/pgVERSION-WORKLOAD-SIZE and is never changed: recoveries run
 on copies.  An image made with other parameters than requested is made anew.
 
-Images are always made by the stock server.  They are crashed by stopping the
-server in immediate mode.  A workload with `from_base` is replayed from further
+Images are made by the server that the workload names.  They are crashed by
+stopping the server in immediate mode.  A workload with `from_base` is replayed from further
 back than its last checkpoint: from a crashed copy made before the load,
 together with all the WAL that was written since, as after restoring a
 snapshot of the data; with `clean_base` the copy was shut down cleanly, not
 crashed.  If it has `keep_end`, too, the cluster that wrote the WAL is shut down
-cleanly and kept beside the crashed one.
+cleanly and kept beside the crashed one.  The WAL of a workload with
+`without_images` has been archived by `redoahead lesslog`, but for its last segment.
 """
 import dataclasses
 import json
@@ -31,6 +32,10 @@ MAKING = {
     'checkpoint_timeout': '1d',
     'wal_recycle': 'off',
 }
+
+
+# Of the summaries of `redoahead lesslog`.
+SUMMED = ('images', 'images_removed', 'image_bytes_removed', 'hints_removed')
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,9 @@ class Image:
         return postgres.parse_lsn(self.facts['end_lsn'])
 
 
-def find_or_make(root, workload, size, build, say):
+def find_or_make(root, workload, size, builds, say):
     """The image of a workload, from below root, or made there."""
+    build = builds[workload.build]
     home = os.path.join(root, 'images', f'pg{build.version}-{workload.name}-{size}')
     directory = os.path.join(home, 'data')
     try:
@@ -71,6 +77,8 @@ def find_or_make(root, workload, size, build, say):
     postgres.make_place(home)
     try:
         facts = make(home, workload, build, say)
+        if workload.without_images:
+            facts['images'] = remove_images(home, builds['patched'].daemon, facts, say)
     except BaseException:
         postgres.remove_tree(home)
         raise
@@ -96,7 +104,7 @@ def make(home, workload, build, say):
     log = os.path.join(home, 'generate.log')
 
     def server(**more):
-        settings = {**MAKING, **workload.settings, **more}
+        settings = {**MAKING, **workload.settings, **workload.making, **more}
         return postgres.Server(build, directory, settings, home, log)
 
     say(f'{workload.name}: filling a new cluster')
@@ -139,6 +147,30 @@ def make(home, workload, build, say):
         'data_bytes': host.tree_size(directory),
         'primary': dataclasses.asdict(rate) if rate else None,
     }
+
+
+def remove_images(home, program, facts, say):
+    """Archive the WAL of a new image without full-page images; returns what that did, in sum."""
+    say(f'{facts["workload"]}: removing full-page images from its WAL')
+    wal = os.path.join(home, 'data', 'pg_wal')
+    ours = os.path.join(home, 'redoahead')
+    postgres.install_program(ours, program)
+    found = {}
+    for name in sorted(os.listdir(wal)):
+        path = os.path.join(wal, name)
+        # The last one is not sealed, because it is not complete.
+        if len(name) != 24 or os.stat(path).st_mode & 0o777 != postgres.SEALED:
+            continue
+        summary = json.loads(postgres.run([ours, 'lesslog', '--json', path, f'{path}.new']))
+        if summary.get('unchanged_reason'):
+            raise postgres.PostgresError(f'{path}: {summary["unchanged_reason"]}')
+        postgres.run(['chmod', f'{postgres.SEALED:o}', f'{path}.new'])
+        postgres.move(f'{path}.new', path)
+        for key in SUMMED:
+            found[key] = found.get(key, 0) + summary[key]
+    os.remove(ours)
+    os.sync()
+    return found
 
 
 def keep_end(build, directory, wal):

@@ -88,6 +88,19 @@ def move(source, target):
     run(['mv', '-T', '--', source, target])
 
 
+def install_program(path, source):
+    """Copy a program to where servers' user can run it, who may not be able to enter the checkout."""
+    with open(source, 'rb') as file:
+        install(path, file.read())
+
+
+def install(path, data):
+    """Make a program."""
+    with host.create(path, 'wb') as file:
+        os.fchmod(file.fileno(), 0o755)
+        file.write(data)
+
+
 # ---------- installed servers ----------
 
 @dataclass(frozen=True)

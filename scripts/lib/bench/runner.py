@@ -162,7 +162,7 @@ def make_images(bench, wanted):
         key = (part.workload.name, size)
         if key not in made:
             made[key] = image.find_or_make(bench.kept, part.workload, size,
-                                           bench.builds['stock'], bench.progress.say)
+                                           bench.builds, bench.progress.say)
         bench.images[part.name] = made[key]
         described['image'] = made[key].facts
 

@@ -25,6 +25,9 @@ class Workload:
     from_base: bool = False     # replay from a copy made before the load
     clean_base: bool = False    # which was shut down: a standby accepts connections at once
     keep_end: bool = False      # and keep the cluster as the load left it, shut down
+    build: str = 'stock'        # the server that writes the WAL
+    making: dict = field(default_factory=dict)      # its settings that recovery does not need
+    without_images: bool = False    # remove full-page images from it by `redoahead lesslog`
     details: dict = field(default_factory=dict)     # what else the load depends on
 
     def parameters(self):
@@ -32,7 +35,9 @@ class Workload:
         return {'scale': self.scale, 'amount': self.amount, 'clients': CLIENTS,
                 'settings': self.settings, **self.details,
                 **({'keep_end': True} if self.keep_end else {}),
-                **({'clean_base': True} if self.clean_base else {})}
+                **({'clean_base': True} if self.clean_base else {}),
+                **({'making': self.making} if self.making else {}),
+                **({'without_images': True} if self.without_images else {})}
 
 
 @dataclass(frozen=True)

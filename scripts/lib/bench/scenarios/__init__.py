@@ -2,7 +2,7 @@
 import importlib
 
 # Names of the modules, in the order of the help.
-NAMES = ('prefetch', 'memory', 'standby', 'pitr', 'trace', 's1', 's2', 's3', 's4', 's5', 'decode',
+NAMES = ('prefetch', 'memory', 'standby', 'pitr', 'trace', 's1', 's2', 's3', 's4', 's5', 'lesslog', 'decode',
          'fpi', 'fpi_servers', 'compactify', 'disks')
 
 

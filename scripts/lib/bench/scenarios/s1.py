@@ -5,9 +5,10 @@
             transactions a second, how much CPU time of the server and how much WAL for each,
             and how long the server that wrote it takes to replay it from a cold cache, over a
             copy made before the load
-    slices  short slices of such load on three servers that stand by, each with a copy of the
-            same cluster: stock, the patched server, and the patched server with images
-            compressed by the transform and lz4.  A take is one slice of each
+    slices  short slices of such load on four servers that stand by, each with a copy of the
+            same cluster: stock, the patched server, the patched server with images compressed
+            by the transform and lz4, and that with wal_keep_block_data, too.  A take is one
+            slice of each
 
 How fast a machine is differs by tens of percents from minute to minute, which hides what
 compression costs or gains in loads; neighbouring slices share it.  Each slice begins with a
@@ -39,9 +40,10 @@ WARM_UP = 2                     # slices before the first take
 LOADS = {'on': ('stock', 'on', 'off'), 'pglz': ('stock', 'on', 'pglz'),
          'lz4': ('stock', 'on', 'lz4'), 'lz4:transform': ('patched', 'on', 'lz4:transform'),
          'off': ('stock', 'off', 'off')}
-# Configuration: server, wal_compression.
-SERVERS = {'stock': ('stock', 'off'), 'patched': ('patched', 'off'),
-           'patched/lz4:transform': ('patched', 'lz4:transform')}
+# Configuration: server, wal_compression, other settings.
+SERVERS = {'stock': ('stock', 'off', {}), 'patched': ('patched', 'off', {}),
+           'patched/lz4:transform': ('patched', 'lz4:transform', {}),
+           'kept/lz4:transform': ('patched', 'lz4:transform', {'wal_keep_block_data': 'on'})}
 
 
 def scaled(size):
@@ -143,7 +145,8 @@ def standing_by(bench, name, base, place, seconds):
     directory = os.path.join(place, 'data')
     postgres.copy_cluster(base, directory)
     os.sync()
-    with postgres.serving(bench.builds[SERVERS[name][0]], directory, SLICES, place) as server:
+    build, _, more = SERVERS[name]
+    with postgres.serving(bench.builds[build], directory, {**SLICES, **more}, place) as server:
         server.prewarm('pgbench')
         for _ in range(WARM_UP):
             pgbench(server, seconds)
@@ -197,7 +200,7 @@ SCENARIO = Scenario(
         Measure('replay_tps', 'replay tx/s', '{:.0f}'),
         Measure('replay_cpu_seconds', 'replay CPU s', '{:.1f}')),
     (('patched', 'stock'), ('patched/lz4:transform', 'stock'),
-     ('patched/lz4:transform', 'patched'),
+     ('patched/lz4:transform', 'patched'), ('kept/lz4:transform', 'patched/lz4:transform'),
      *((first, 'on') for first in ('pglz', 'lz4', 'lz4:transform', 'off'))),
     ('tps', 'cpu_us_per_transaction', 'wal_bytes_per_transaction', 'replay_seconds'), IN_2013, (
         'Replay is the time of redo of all that WAL, from a cold cache, over a copy made before '

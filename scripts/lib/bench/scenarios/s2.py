@@ -8,9 +8,13 @@ PostgreSQL, with and without full-page images, in three cases:
     modern     the same WAL with shared_buffers 2 GB and all the memory there is
     spindles   16000 transactions of pgbench -N over scale 300, shared_buffers 4 GB
 
+A third kind of WAL, lesslog, has been archived without its full-page images.
+
 The first two replay a load like DBT-2's with think time (dbt2.py), beginning before three of
 its checkpoints, as after restoring a base backup.
 """
+import dataclasses
+
 from .. import dbt2, recoveries, workload
 from ..config import STOCK_COLD
 from ..scenario import Measure, Scenario, scale_of
@@ -28,22 +32,30 @@ def scaled(size):
             'limit': 400 << 20, 'scale': 300, 'updates': int(16000 * factor), 'buffers': '4GB'}
 
 
+def with_images(load, images):
+    """A load with full_page_writes on or off, or on and archived by `redoahead lesslog`."""
+    if images != 'lesslog':
+        return dataclasses.replace(load, settings={**load.settings, 'full_page_writes': images})
+    return dataclasses.replace(
+        load, settings={**load.settings, 'full_page_writes': 'on'}, build='patched',
+        making={'wal_keep_block_data': 'on'}, without_images=True)
+
+
 def spindles(size, images):
     of = scaled(size)
-    return workload.Workload(
+    return with_images(workload.Workload(
         f'spindles-{images}', f'pgbench -N, scale {of["scale"]}, {of["updates"]} transactions '
-        'without think time', of['scale'], of['updates'],
-        {'shared_buffers': of['buffers'], 'full_page_writes': images},
-        workload.prepare_pgbench, workload.load_simple_update)
+        'without think time', of['scale'], of['updates'], {'shared_buffers': of['buffers']},
+        workload.prepare_pgbench, workload.load_simple_update), images)
 
 
 def parts(size):
     of = scaled(size)
     found = []
-    for images in ('off', 'on'):
-        orders = dbt2.make_workload(
+    for images in ('off', 'on', 'lesslog'):
+        orders = with_images(dbt2.make_workload(
             f'dbt2-{images}', of['warehouses'], of['orders'], of['clients'], of['think_ms'],
-            {'shared_buffers': '2GB', 'full_page_writes': images})
+            {'shared_buffers': '2GB'}), images)
         more = {'configs': CONFIGS, 'image_size': f's2-{size}'}
         found += [
             recoveries.part(f'2008/{images}', f'{orders.about}; shared_buffers 32 MB, '
@@ -62,7 +74,8 @@ IN_2008 = tuple((f'2008/{images}', f'{prefetch} (2008)', {
     'redo_seconds': seconds, 'device_read_bytes': megabytes, 'replay_tx_per_minute': rate})
     for images, prefetch, seconds, megabytes, rate in (
         ('off', 'no prefetch', 6611, 5435, 402), ('off', 'prefetch', 1161, 5543, 2290),
-        ('on', 'no prefetch', 1683, 801, 1458), ('on', 'prefetch', 1415, 2157, 1733)))
+        ('on', 'no prefetch', 1683, 801, 1458), ('on', 'prefetch', 1415, 2157, 1733),
+        ('lesslog', 'no prefetch', 6644, 5090, 369), ('lesslog', 'prefetch', 1196, 5369, 2051)))
 
 SCENARIO = Scenario(
     's2', 'prefetching during recovery, as measured in 2008', parts,
@@ -70,7 +83,8 @@ SCENARIO = Scenario(
         Measure('replay_tx_per_minute', 'TX/min', '{:.0f}'),
         Measure('replay_to_primary', "of the primary's rate", '{:.2f}')),
     recoveries.COMPARED + recoveries.COMPARED_FOLLOW, ('redo_seconds',), IN_2008, (
-        'The name of a case ends with full_page_writes. Recovery is the time of redo; device '
+        'The name of a case ends with full_page_writes, or with lesslog: on, and full-page images '
+        'have been removed from WAL. Recovery is the time of redo; device '
         'reads are those from the start of the server to the end of redo. In the case spindles '
         'sessions do not think, so that the primary\'s rate only shows how fast this machine '
         'wrote the WAL, without fsync.',),

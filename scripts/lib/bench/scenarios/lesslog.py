@@ -1,0 +1,128 @@
+"""The archive of a primary, with full-page images and without.
+
+pgbench with a checkpoint every 30 s, as in s1, over a table in shared buffers; then each complete
+WAL segment is archived, by zstd, or by `redoahead lesslog --compress zstd`:
+
+    on, lz4:transform       with images as they are, and compressed
+    off                     without full_page_writes
+    kept, kept-transform    with images, and with wal_keep_block_data, by lesslog
+
+The level of zstd is its default.  For the rate of lesslog alone, it also archives the segments
+without compression; they are in the page cache, and time is CPU time.
+"""
+import contextlib
+import json
+import os
+import resource
+
+from .. import host, postgres
+from ..scenario import Measure, Part, Scenario
+from . import s1
+
+KEPT = {'wal_keep_block_data': 'on'}
+# Configuration: settings of the server, and whether lesslog archives.
+CONFIGS = {'on': ({}, False),
+           'lz4:transform': ({'wal_compression': 'lz4:transform'}, False),
+           'off': ({'full_page_writes': 'off'}, False),
+           'kept': (KEPT, True),
+           'kept-transform': ({**KEPT, 'wal_compression': 'lz4:transform'}, True)}
+
+
+def cpu_seconds(command):
+    """CPU time of a command; returns what it prints, too."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    output = postgres.run(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, output
+
+
+def complete_segments(wal, start, end):
+    """Paths of the segments that a load has filled."""
+    found = []
+    for name in sorted(os.listdir(wal)):
+        path = os.path.join(wal, name)
+        if len(name) == 24 and os.path.isfile(path):
+            size = os.path.getsize(path)
+            begin = (int(name[8:16], 16) << 32) + int(name[16:], 16) * size
+            if start <= begin and begin + size <= end:
+                found.append(path)
+    return found
+
+
+def archive(segments, place, program):
+    """Archive segments, by lesslog if there is a program; returns the figures."""
+    figures = {'archived_bytes': 0, 'segments': len(segments)}
+    if program:
+        figures.update(lesslog_cpu_seconds=0.0, images=0, images_removed=0, hints_removed=0)
+    for path in segments:
+        target = os.path.join(place, 'archived')
+        if program:
+            cpu_seconds([program, 'lesslog', '--compress', 'zstd', path, target])
+            used, summary = cpu_seconds([program, 'lesslog', '--json', path, f'{target}.plain'])
+            summary = json.loads(summary)
+            figures['lesslog_cpu_seconds'] += used
+            for key in ('images', 'images_removed', 'hints_removed'):
+                figures[key] += summary[key]
+            os.remove(f'{target}.plain')
+        else:
+            postgres.run(['zstd', '-q', '-o', target, path])
+        figures['archived_bytes'] += os.path.getsize(target)
+        os.remove(target)
+    return figures
+
+
+@contextlib.contextmanager
+def opened(bench, part):
+    base = s1.make_base(bench, part.facts['scale'])
+    with bench.place('lesslog') as place:
+        program = os.path.join(place, 'redoahead')
+        postgres.install_program(program, bench.builds['patched'].daemon)
+        yield lambda name, number: measure(bench, CONFIGS[name], base, place, program,
+                                           part.facts['seconds'])
+
+
+def measure(bench, config, base, place, program, seconds):
+    """Load and archive of one configuration; returns what was measured."""
+    settings, by_lesslog = config
+    directory = os.path.join(place, 'data')
+    postgres.copy_cluster(base, directory)
+    os.sync()                   # or the load would share the disk with the copy
+    with postgres.serving(bench.builds['patched'], directory, {**s1.LOAD, **settings}, place,
+                          'load.log') as server:
+        server.prewarm('pgbench')
+        start = postgres.parse_lsn(server.sql('SELECT pg_current_wal_insert_lsn()')[0][0])
+        run = s1.pgbench(server, seconds)
+        end = postgres.parse_lsn(server.sql('SELECT pg_current_wal_flush_lsn()')[0][0])
+        server.stop('immediate')
+    segments = complete_segments(os.path.join(directory, 'pg_wal'), start, end)
+    run.update(archive(segments, place, program if by_lesslog else None))
+    size = sum(os.path.getsize(path) for path in segments)
+    run['archived_share'] = run['archived_bytes'] / size
+    # What was left out at either end is like the rest.
+    run['archived_bytes_per_transaction'] = round(
+        run['archived_share'] * run['wal_bytes_per_transaction'], 1)
+    if by_lesslog:
+        run['lesslog_bytes_per_cpu_second'] = round(size / run['lesslog_cpu_seconds'])
+    postgres.remove_tree(directory)
+    return run
+
+
+def parts(size):
+    of = s1.scaled(size)
+    return (Part('archive', f'loads of {of["seconds"]} s, pgbench scale {of["scale"]}, a '
+                 f'checkpoint every {s1.LOAD["checkpoint_timeout"]}', tuple(CONFIGS), opened,
+                 facts={**of, 'settings': s1.LOAD}),)
+
+
+SCENARIO = Scenario(
+    'lesslog', 'archives without full-page images', parts, (
+        Measure('tps', 'tps', '{:.0f}'),
+        Measure('wal_bytes_per_transaction', 'WAL bytes/tx', '{:.0f}'),
+        Measure('archived_bytes_per_transaction', 'archived bytes/tx', '{:.1f}'),
+        Measure('images', 'images', '{:.0f}'),
+        Measure('images_removed', 'removed', '{:.0f}'),
+        Measure('lesslog_bytes_per_cpu_second', 'lesslog MB/CPU s', '{:.0f}', 1e-6)),
+    (('kept', 'on'), ('kept', 'lz4:transform'), ('kept-transform', 'on'),
+     ('kept-transform', 'lz4:transform'), ('kept', 'off')),
+    ('archived_bytes_per_transaction', 'wal_bytes_per_transaction'), builds=('stock', 'patched'),
+    daemon=True, space=12 << 30)

@@ -1,0 +1,324 @@
+#!/usr/bin/env bats
+# Archives without full-page images: a primary with wal_keep_block_data archives by
+# `redoahead lesslog`, and what is restored from that is what the primary had, by every server
+# and tool that reads WAL.
+
+bats_require_minimum_version 1.5.0
+load lib/servers
+load lib/follow
+
+# Stock servers do not know this setting, and refuse to start with it.
+keeping=(wal_keep_block_data=on)
+
+# A primary with tables and indexes of all kinds; a base backup that is made under load, without
+# any WAL; then more load, with checkpoints.  All WAL is in the archive, and in "plain", too, as
+# tools read it.
+setup_file() {
+	suite_begin
+	export PRIMARY=$WORK/primary ARCHIVE=$WORK/archive PLAIN=$WORK/plain BASE=$WORK/base
+	as_server_user mkdir "$ARCHIVE" "$PLAIN"
+	make_cluster "$PRIMARY" full_page_writes=on wal_keep_size=0 archive_mode=on \
+		"archive_command=$WORK/redoahead lesslog --compress zstd %p $ARCHIVE/%f.zst"
+	start_server "$PATCHED" "$PRIMARY" "${keeping[@]}" "${fast[@]}"
+	sql "$PRIMARY" -v space= -f - <"$BATS_TEST_DIRNAME/lib/schema.sql" >/dev/null
+	pgbench "$PRIMARY" -iq -s 3
+	sql "$PRIMARY" -c checkpoint
+	run_load "$PRIMARY" 4000 3>&- &
+	wait_until "load" has_committed "$PRIMARY" 500
+	as_server_user "$PATCHED/bin/pg_basebackup" -h "$PRIMARY" -D "$BASE" -X none --checkpoint=fast \
+		--no-verify-checksums 2>"$WORK/backup.log"
+	rm -f "$BASE"/.s.PGSQL.*
+	wait $!
+	sql "$PRIMARY" -c checkpoint
+	run_load "$PRIMARY" 1000
+	sql "$PRIMARY" -c vacuum -c checkpoint
+	run_load "$PRIMARY" 1000
+	archive_all "$PRIMARY"
+	stop_server "$PRIMARY"
+	unpack "$ARCHIVE" "$PLAIN"
+	settings "$BASE" archive_mode=off hot_standby=on "restore_command=zstd -dcq $ARCHIVE/%f.zst > %p"
+}
+
+setup() {
+	case_begin
+	as_server_user cp -a --reflink=auto "$BASE" "$DATA"
+}
+
+run_load() {				# DATA TRANSACTIONS
+	pgbench "$1" -n -f - -c 2 -t $(($2 / 8)) <"$BATS_TEST_DIRNAME/lib/mixed.sql"
+	pgbench "$1" -n -M prepared -c 4 -t "$2"
+}
+
+has_committed() {			# DATA TRANSACTIONS
+	[ "$(sql "$1" -c 'select sum(xact_commit) from pg_stat_database')" -gt "$2" ]
+}
+
+# Have the archive get all WAL so far.
+archive_all() {				# DATA
+	local last
+	last=$(sql "$1" -c "select pg_walfile_name(pg_switch_wal())")
+	wait_until "the archive of $last" archived "$1" "$last"
+}
+
+archived() { [[ ! "$(sql "$1" -c 'select last_archived_wal from pg_stat_archiver')" < $2 ]]; }		# DATA NAME
+
+unpack() {					# FROM TO
+	local file name
+	for file in "$1"/*.zst; do
+		name=${file##*/}
+		as_server_user zstd -qd "$file" -o "$2/${name%.zst}"
+	done
+}
+
+# What stock's pg_waldump shows of the WAL in "plain", from one position to another.
+dump_wal() {				# [OPTION-OF-PG_WALDUMP...]
+	local first
+	first=$(find "$PLAIN" -name '????????????????????????' -printf '%f\n' | sort | head -n 1)
+	as_server_user "$STOCK/bin/pg_waldump" -q -p "$PLAIN" "$@" "$first" >/dev/null
+	as_server_user "$STOCK/bin/pg_waldump" -p "$PLAIN" "$@" "$first"
+}
+
+# What is removed is not applied, and shown as an image for verification only.
+applied() { grep -c 'blkref.*(FPW)' || true; }
+removed() { grep -c 'blkref.*(FPW for WAL verification)' || true; }
+
+# Recover to the end of the archive, and become a primary of a new timeline.
+restore_with() {			# SERVER DATA
+	as_server_user touch "$2/recovery.signal"
+	recover_with "$1" "$2"
+}
+
+same_as_primary() {			# DATA
+	same_data --ignore-hints "$PRIMARY" "$1"
+	good_checksums "$1"
+}
+
+# Lost otherwise: data, or the use of the archive.
+@test "what stock's server restores from it is what the primary had, and most images are gone" {
+	dump_wal --bkp-details >"$CASE/wal"
+	[ "$(removed <"$CASE/wal")" -gt 2000 ]
+	[ "$(applied <"$CASE/wal")" -lt "$(removed <"$CASE/wal")" ]
+	restore_with "$STOCK" "$DATA"
+	same_as_primary "$DATA"
+	start_server "$STOCK" "$DATA"
+	as_server_user "$STOCK/bin/pg_amcheck" -h "$DATA" -d postgres --install-missing --heapallindexed
+	stop_server "$DATA"
+}
+
+# Lost otherwise: prefetching, where it is needed most.
+@test "redoahead reads ahead what redo now has to read, on a patched and on a stock server" {
+	local stock=$CASE/stock
+	copy_cluster "$DATA" "$stock"
+	evict "$DATA/base" "$stock/base"
+	settings "$DATA" "${redoahead_settings[@]}" hot_standby=off
+	start_daemon "$DATA"
+	restore_with "$PATCHED" "$DATA"
+	stop_daemon "$DATA"
+	daemon_has_read "$DATA" 1000
+	same_as_primary "$DATA"
+	settings "$stock" recovery_prefetch=off hot_standby=off
+	as_server_user touch "$stock/recovery.signal"
+	recover_followed "$stock"
+	stop_follow "$stock"
+	daemon_has_read "$stock" 500
+	same_as_primary "$stock"
+}
+
+# Start and stop of the base backup, as its history file has them.
+backup_range() {
+	sed -n 's/^START WAL LOCATION: \([0-9A-F/]*\) .*/-s \1/p; s/^STOP WAL LOCATION: \([0-9A-F/]*\) .*/-e \1/p' \
+		"$PLAIN"/*.backup
+}
+
+# Lost otherwise: base backups.  A page that is copied while it is being written is torn.
+@test "images in the WAL of a base backup stay, and repair each page that it copied torn" {
+	local torn
+	dump_wal --bkp-details $(backup_range) >"$CASE/wal"
+	[ "$(removed <"$CASE/wal")" -eq 0 ]
+	[ "$(applied <"$CASE/wal")" -gt 100 ]
+	# Each page that has an image there could have been copied in two halves.
+	torn=$(python3 - "$CASE/wal" "$DATA" <<-'EOS'
+	import os, re, sys
+	done = set()
+	for spc, db, rel, fork, block in re.findall(
+	        r'rel (\d+)/(\d+)/(\d+) fork (\w+) blk (\d+) \(FPW\)', open(sys.argv[1]).read()):
+	    name = f'base/{db}/{rel}' if spc == '1663' else f'global/{rel}' if spc == '1664' else None
+	    path = name and os.path.join(sys.argv[2], name + ('' if fork == 'main' else f'_{fork}'))
+	    at = int(block) * 8192
+	    if path and os.path.exists(path) and os.path.getsize(path) >= at + 8192:
+	        with open(path, 'r+b') as file:
+	            file.seek(at + 4096)
+	            file.write(bytes(4096))
+	        done.add((path, block))
+	print(len(done))
+	EOS
+	)
+	[ "$torn" -gt 100 ]
+	restore_with "$STOCK" "$DATA"
+	same_as_primary "$DATA"
+}
+
+# Lost otherwise: base backups of a standby, whose WAL the primary does not know to be one's.
+@test "a standby refuses base backups while images may be removed" {
+	local primary=$CASE/primary
+	copy_cluster "$PRIMARY" "$primary"
+	settings "$primary" archive_mode=off
+	start_server "$PATCHED" "$primary" "${keeping[@]}"
+	rm -rf "$DATA"
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$DATA" -X stream --checkpoint=fast
+	rm -f "$DATA"/.s.PGSQL.*
+	settings "$DATA" restore_command= "primary_conninfo=host=$primary user=$redoahead_user"
+	as_server_user touch "$DATA/standby.signal"
+	start_server "$STOCK" "$DATA"
+	run -1 as_server_user "$STOCK/bin/pg_basebackup" -h "$DATA" -D "$CASE/backup" -X none --checkpoint=fast
+	grep -q 'WAL generated with "full_page_writes=off" was replayed' <<<"$output"
+	stop_server "$primary"
+	start_server "$PATCHED" "$primary"
+	sql "$primary" -c checkpoint
+	pgbench "$primary" -n -t 100
+	wait_until "replay" has_replayed_all "$primary" "$DATA"
+	sql "$DATA" -c checkpoint
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$DATA" -D "$CASE/backup" -X none --checkpoint=fast
+	stop_server "$DATA"
+	stop_server "$primary"
+}
+
+# How many of the records that pg_waldump lists have images that may be removed: a bit of
+# xl_info.  Those whose header is not on one page are left out.
+optional_images() {			# DATA
+	as_server_user python3 -c '
+import re, sys
+found = 0
+for high, low in re.findall(r"lsn: (\w+)/(\w+),.*FPW", sys.stdin.read()):
+    lsn = int(low, 16)
+    if lsn % 8192 <= 8192 - 24:
+        with open(f"{sys.argv[1]}/pg_wal/00000001{int(high, 16):08X}{lsn >> 20:08X}", "rb") as file:
+            file.seek(lsn % (1 << 20) + 16)
+            found += file.read(1)[0] >> 2 & 1
+print(found)' "$1"
+}
+
+# Lost otherwise: base backups that begin while the setting is switched on and off, or that
+# outlast a reload.
+@test "reloads take effect at once, and no base backup loses images by them" {
+	local primary=$CASE/primary
+	copy_cluster "$PRIMARY" "$primary"
+	settings "$primary" archive_mode=off wal_keep_size=20GB
+	start_server "$PATCHED" "$primary"
+	pgbench "$primary" -n -M prepared -c 2 -t 4000 3>&- &
+	for value in on off on; do
+		settings "$primary" wal_keep_block_data=$value
+		reload "$primary"
+		wait_until "$value" eval '[ "$(sql "$primary" -c "show wal_keep_block_data")" = $value ]'
+		sql "$primary" -c checkpoint
+	done
+	(as_server_user "$PATCHED/bin/psql" -XAtq -h "$primary" -d postgres -c "select 'start', pg_backup_start('by hand', true)" \
+		-c "select pg_sleep(0.3)" -c "select 'stop', lsn from pg_backup_stop(false)") >"$CASE/backup"
+	wait $!
+	stop_server "$primary"
+	from=$(sed -n 's/^start|//p' "$CASE/backup") to=$(sed -n 's/^stop|//p' "$CASE/backup")
+	as_server_user "$STOCK/bin/pg_waldump" -p "$primary/pg_wal" -e "$from" "$(ls "$primary/pg_wal" | head -n 1)" >"$CASE/before"
+	as_server_user "$STOCK/bin/pg_waldump" -p "$primary/pg_wal" -s "$from" -e "$to" >"$CASE/within"
+	grep -q FPW "$CASE/within"
+	[ "$(optional_images "$primary" <"$CASE/before")" -gt 100 ]
+	[ "$(optional_images "$primary" <"$CASE/within")" -eq 0 ]
+}
+
+has_replayed_all() {		# FROM DATA
+	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$(sql "$1" -c "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end")'")" = t ]
+}
+
+has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
+
+# Lost otherwise: standbys of standbys, failover, and the old primary after it.
+@test "standbys stream it on, follow a promotion, and pg_rewind brings the old primary back" {
+	local second=$CASE/second old=$CASE/old
+	copy_cluster "$DATA" "$second"
+	settings "$DATA" summarize_wal=on
+	as_server_user touch "$DATA/standby.signal" "$second/standby.signal"
+	start_server "$STOCK" "$DATA"
+	settings "$second" restore_command= primary_conninfo="host=$DATA user=$redoahead_user" wal_retrieve_retry_interval=100ms
+	start_server "$STOCK" "$second"
+	wait_until "a table" has_tables "$second"
+	wait_until "replay" has_replayed_all "$DATA" "$second"
+	promote "$DATA"
+	pgbench "$DATA" -n -c 2 -t 200
+	wait_until "replay on the new timeline" has_replayed_all "$DATA" "$second"
+	stop_server "$second"
+	# The summarizer has read WAL without images.
+	sql "$DATA" -c "select count(*) > 0 from pg_available_wal_summaries()" | grep -q t
+	# The old primary went on, and lost its own WAL; the archive has what it needs of that.
+	copy_cluster "$PRIMARY" "$old"
+	settings "$old" archive_mode=off
+	start_server "$PATCHED" "$old"
+	pgbench "$old" -n -c 2 -t 200
+	stop_server "$old"
+	settings "$old" "restore_command=zstd -dcq $ARCHIVE/%f.zst > %p"
+	as_server_user "$STOCK/bin/pg_rewind" -D "$old" --restore-target-wal --source-server "host=$DATA user=$redoahead_user dbname=postgres"
+	settings "$old" shared_preload_libraries= restore_command= primary_conninfo="host=$DATA user=$redoahead_user"
+	as_server_user touch "$old/standby.signal"
+	start_server "$STOCK" "$old"
+	wait_until "replay after the rewind" has_replayed_all "$DATA" "$old"
+	stop_server "$DATA"
+	stop_server "$old"
+	same_data --ignore-hints "$DATA" "$second"
+	same_data --ignore-hints "$DATA" "$old"
+}
+
+# Lost otherwise: a way to verify redo.
+@test "with wal_consistency_checking, images stay, and redo is verified with them" {
+	local primary=$CASE/primary archive=$CASE/archive
+	rm -rf "$DATA"
+	copy_cluster "$PRIMARY" "$primary"
+	as_server_user mkdir "$archive"
+	settings "$primary" wal_consistency_checking=all "archive_command=$WORK/redoahead lesslog %p $archive/%f"
+	start_server "$PATCHED" "$primary" "${keeping[@]}"
+	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$DATA" -X none --checkpoint=fast
+	rm -f "$DATA"/.s.PGSQL.*
+	sql "$primary" -c checkpoint
+	run_load "$primary" 200
+	archive_all "$primary"
+	stop_server "$primary"
+	settings "$DATA" wal_consistency_checking= archive_mode=off "restore_command=cp $archive/%f %p"
+	as_server_user touch "$DATA/recovery.signal"
+	recover_with "$STOCK" "$DATA"
+	no grep -q 'inconsistent page' "$DATA.log"
+	same_data --ignore-hints "$primary" "$DATA"
+	PLAIN=$archive dump_wal --bkp-details >"$CASE/wal"
+	[ "$(applied <"$CASE/wal")" -gt 100 ]
+}
+
+# Lost otherwise: the warning that a crash of this server needs more than a restart.
+@test "check warns on a server that restores it, and not on the primary" {
+	as_server_user touch "$DATA/standby.signal"
+	start_server "$STOCK" "$DATA"
+	wait_until "a restartpoint" sql "$DATA" -c checkpoint
+	stop_server "$DATA"
+	run as_server_user "$WORK/redoahead" check -D "$DATA" --bindir "$STOCK/bin"
+	grep -qE '^warning +full_page_writes +off on the primary, or its archive may have no images' <<<"$output"
+	copy_cluster "$PRIMARY" "$CASE/primary"
+	settings "$CASE/primary" "${keeping[@]}"
+	run as_server_user "$WORK/redoahead" check -D "$CASE/primary" --bindir "$PATCHED/bin"
+	grep -qE '^ok +full_page_writes +on' <<<"$output"
+}
+
+# Lost otherwise: WAL.  The archiver tries again, and the server keeps what is not archived.
+@test "a full archive keeps the server's WAL, and is caught up with" {
+	need_namespace --mount
+	local primary=$CASE/primary
+	copy_cluster "$PRIMARY" "$primary"
+	as_server_user mkdir "$CASE/small"
+	settings "$primary" "archive_command=$WORK/redoahead lesslog --compress lz4 %p $CASE/small/%f.lz4"
+	(exec unshare --mount sh -c 'mount -t tmpfs -o size=300k,mode=777 none "$0" && shift 0 && exec "$@"' "$CASE/small" \
+		"${as_user[@]}" "$PATCHED/bin/pg_ctl" -D "$primary" -l "$primary.log" -w -o "-k $primary -c wal_keep_block_data=on" start >/dev/null 3>&-)
+	pgbench "$primary" -n -c 2 -t 2000
+	sql "$primary" -c "select pg_switch_wal()" >/dev/null
+	wait_until "a full archive" grep -q 'redoahead lesslog: error: .*No space left on device' "$primary.log"
+	sql "$primary" -c "select failed_count > 0 from pg_stat_archiver" | grep -q t
+	sql "$primary" -c "alter system set archive_command = '$WORK/redoahead lesslog --compress lz4 %p $primary.archive/%f.lz4'"
+	as_server_user mkdir "$primary.archive"
+	reload "$primary"
+	archive_all "$primary"
+	stop_server "$primary"
+	for segment in "$primary.archive"/0*.lz4; do as_server_user lz4 -tq "$segment"; done
+}
