@@ -61,7 +61,7 @@ load lib/bench
 	run -1 "$bench" s4 --config nothing
 	[[ $output == *"--config nothing is unknown to s4; known are: pg13, stock, patched, redoahead"* ]]
 	run -1 "$bench" s2 --case 2009
-	[[ $output == *"--case 2009 is unknown to s2; known are: 2008/off"* ]]
+	[[ $output == *"--case 2009 is unknown to s2; known are: 2008/lesslog"* ]]
 	run -1 "$bench" fpi --size small --rounds 1 --case brin --config lz5
 	[[ $output == *"there is no method lz5"* ]]
 }
