@@ -67,6 +67,19 @@ struct wal_record
 	struct wal_block blocks[WAL_RECORD_MAX_BLOCKS]; /* in ascending order of ID */
 };
 
+/*
+ * Does redo of a record restore or change a block that it names?  Some records only inform
+ * backup tools about blocks: those that do nothing, and hints without an image to restore.
+ */
+static inline bool
+wal_record__uses_block(const struct wal_record *record, const struct wal_block *block)
+{
+	uint8_t		op = record->info & ~WAL_INFO_COMMON;
+
+	return record->rmid != WAL_RMGR_XLOG ||
+		(op != WAL_XLOG_NOOP && (op != WAL_XLOG_FPI_FOR_HINT || block->restored));
+}
+
 bool		wal_record__crc_matches(const void *bytes, uint32_t total_bytes);
 int			wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_bytes,
 							  const struct wal_format *format, uint32_t block_size,
