@@ -181,6 +181,7 @@ static int
 take_existing(struct lesslog *lesslog, int fd)
 {
 	char		message[WAL_MESSAGE_BYTES];
+	char		ignored[WAL_MESSAGE_BYTES];
 	struct edits edits = lesslog->content.edits;
 	struct stat st = {0};
 	int			err = verify(lesslog, fd, message);
@@ -188,7 +189,7 @@ take_existing(struct lesslog *lesslog, int fd)
 	if (err == -EILSEQ && edits.count > 0)
 	{
 		lesslog->content.edits = (struct edits) {0};
-		if (verify__same(&lesslog->content, fd, lesslog->options->method, message) == 0)
+		if (verify__same(&lesslog->content, fd, lesslog->options->method, ignored) == 0)
 			err = 0;
 		lesslog->content.edits = edits;
 	}

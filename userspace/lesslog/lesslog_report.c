@@ -43,7 +43,8 @@ print_json(const struct lesslog_summary *summary, uint64_t elapsed_us)
 	json__flag(object, "already_archived", summary->already_archived);
 	json__seconds(object, "elapsed_seconds", elapsed_us, JSON_MICROSECONDS);
 	json__seconds(object, "cpu_seconds", clock__cpu_us(), JSON_MICROSECONDS);
-	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	puts(json_object_to_json_string_ext(object,
+										JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(object);
 }
 

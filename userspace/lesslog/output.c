@@ -129,6 +129,9 @@ output__create(struct output *output, mode_t mode)
 				output->fd = fd;
 				return 0;
 			}
+			/* Unless another process has it, it is ours to remove. */
+			if (err != -EWOULDBLOCK && err != -ENOENT)
+				(void) unlinkat(output->dirfd, output->temporary, 0);
 			close(fd);
 		}
 		else if (errno == EEXIST)
