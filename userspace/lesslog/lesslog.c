@@ -193,12 +193,13 @@ take_existing(struct lesslog *lesslog, int fd)
 			err = 0;
 		lesslog->content.edits = edits;
 	}
-	if (err < 0)
-	{
+	if (err < 0 && err != -EILSEQ && err != -EBADMSG)
+		log_error("cannot read \"%s\": %s; %s", lesslog->options->out, message, remedy(err));
+	else if (err < 0)
 		log_error("\"%s\" exists, and is not \"%s\": %s; it is not replaced; if it is not needed, "
 				  "move it away", lesslog->options->out, lesslog->options->path, message);
+	if (err < 0)
 		return err;
-	}
 	if (fstat(fd, &st) == 0)
 		lesslog->summary.bytes_out = (uint64_t) st.st_size;
 	lesslog->summary.already_archived = true;
