@@ -79,7 +79,7 @@ static const struct options_command command = {
 	.doc = "For archive_command: archives the file PATH as OUT, a segment of WAL without the "
 	"full-page images that redo can do without.\v"
 	"PATH - is standard input, OUT - is standard output. In postgresql.conf: archive_command = "
-	"'redoahead lesslog --compress zstd %p /archive/%f.zst', restore_command = 'zstd -dc "
+	"'redoahead lesslog --compress zstd %p /archive/%f.zst', restore_command = 'zstd -dcq "
 	"/archive/%f.zst >%p'",
 	.check = check,
 };
