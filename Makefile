@@ -21,7 +21,7 @@ CFLAGS   = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes
 override CPPFLAGS += -D_GNU_SOURCE -Iuserspace -I. -Ibuild
 # Expanded once, and only by targets that compile.
-LIBRARIES  = liburing json-c libbpf libelf libisal libsystemd libcap ncursesw
+LIBRARIES  = liburing json-c libbpf libelf libisal liblz4 libzstd libsystemd libcap ncursesw
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell pkg-config --cflags $(LIBRARIES)))$(LIB_CFLAGS)
 LIB_LIBS   = $(eval LIB_LIBS := $(shell pkg-config --libs $(LIBRARIES)) -lm)$(LIB_LIBS)
 DAEMON_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) $(CPPFLAGS) $(LIB_CFLAGS) -pthread -MMD -MP

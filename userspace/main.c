@@ -23,6 +23,7 @@ struct subcommand
 static const struct subcommand subcommands[] = {
 	{"check", "check what kernel, file system and server offer", cmd__check},
 	{"follow", "read blocks ahead of redo of a server that is not patched", cmd__follow},
+	{"lesslog", "archive WAL without full-page images, for archive_command", cmd__lesslog},
 	{"prefault", "read the blocks that redo of a part of WAL will need", cmd__prefault},
 	{"restore", "restore WAL from an archive ahead of redo, for restore_command", cmd__restore},
 	{"serve", "bring blocks into memory for a patched server's recovery", cmd__serve},

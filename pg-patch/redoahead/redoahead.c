@@ -68,7 +68,7 @@ static shmem_startup_hook_type prev_shmem_startup_hook;
 static XLogPrefetchResult
 skip(Prefetcher *p, const DecodedBkpBlock *block)
 {
-	if (block->has_image)
+	if (block->apply_image)
 	{
 		p->counters.skip_fpw++;
 		return XLOG_PREFETCH_SKIP_FPW;
@@ -82,12 +82,17 @@ skip(Prefetcher *p, const DecodedBkpBlock *block)
 	return XLOG_PREFETCH_SKIP_NEW;
 }
 
-/* Without an image, such a record only informs backup tools about the block. */
+/*
+ * Does redo of a record restore or change the block?  Some records only inform backup
+ * tools: those that do nothing, and hints without an image to restore.
+ */
 static bool
-reads_no_block(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
+uses_block(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
 {
-	return record->header.xl_rmid == RM_XLOG_ID && !block->has_image &&
-		(record->header.xl_info & ~XLR_INFO_MASK) == XLOG_FPI_FOR_HINT;
+	uint8		op = record->header.xl_info & ~XLR_INFO_MASK;
+
+	return record->header.xl_rmid != RM_XLOG_ID ||
+		(op != XLOG_NOOP && (op != XLOG_FPI_FOR_HINT || block->apply_image));
 }
 
 /* Find the block in shared buffers.  InvalidBuffer if it isn't there. */
@@ -173,7 +178,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	p->lookahead.decode_lsn = record->lsn;
 	p->counters.offered++;
 
-	if (reads_no_block(record, block))
+	if (!uses_block(record, block))
 		return skip(p, block);
 
 	if (!filtered && connection__is_ready(&p->connection))

@@ -32,7 +32,7 @@ nothing() {					# COMMAND...
 # Lost otherwise: what a new option does, and defaults that were changed.
 @test "--help and man page have the same options, ranges and defaults" {
 	local command
-	for command in check follow prefault restore serve status trace; do
+	for command in check follow lesslog prefault restore serve status trace; do
 		"$redoahead" "$command" --help | docs help >"$work/help"
 		docs options "$top/userspace/redoahead-$command.1" >"$work/page"
 		same "$work/help" "$work/page"
@@ -41,7 +41,7 @@ nothing() {					# COMMAND...
 
 @test "ranges are those that the program enforces" {
 	local command option least most
-	for command in follow prefault restore serve status trace; do
+	for command in follow lesslog prefault restore serve status trace; do
 		docs ranges "$top/userspace/redoahead-$command.1" >"$work/ranges"
 		[ -s "$work/ranges" ]
 		while read -r option least most; do
@@ -65,6 +65,14 @@ nothing() {					# COMMAND...
 	docs members "$BATS_TEST_DIRNAME/lib/metrics/down.json" "$top/userspace/monitor/document.c" |
 		grep -vE '^(cpu|device_latency|device_throughput|wal_supply|lock_conflict|checkpoint|interval_seconds)$' >"$work/members"
 	docs rows "$top/userspace/redoahead-status.1" STATUS >"$work/page"
+	same "$work/members" "$work/page"
+}
+
+@test "the man page has each member of the summary of lesslog" {
+	echo 1 >"$work/00000002.history"
+	"$redoahead" lesslog --json "$work/00000002.history" "$work/archived" >"$work/summary"
+	docs members "$work/summary" "$top/userspace/lesslog/lesslog_report.c" >"$work/members"
+	docs rows "$top/userspace/redoahead-lesslog.1" SUMMARY >"$work/page"
 	same "$work/members" "$work/page"
 }
 

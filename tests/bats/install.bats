@@ -61,6 +61,7 @@ offers() {					# WORD...
 	diff <(printf '%s\n' auto fadvise io_uring) <(offers serve --backend '=')
 	diff <(printf '%s\n' auto fadvise io_uring) <(offers serve --backend '')
 	[ "$(offers serve --backend = io)" = io_uring ]
+	diff <(printf '%s\n' lz4 none zstd) <(offers lesslog --compress '=')
 	[ -z "$(offers serve --io-depth = '')" ]
 	[ -z "$(offers frobnicate --)" ]
 }

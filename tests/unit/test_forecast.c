@@ -16,7 +16,7 @@
 #include "monitor/forecast.h"
 #include "wal_writer.h"
 
-#define SEGMENTS	4
+#define SEGMENTS	8
 #define BLOCKS		20000
 
 static char directory[] = "/tmp/redoahead-forecast.XXXXXX";
@@ -127,6 +127,59 @@ TEST(what_is_not_decoded_is_extrapolated)
 	assert_true(forecast.intervals < FORECAST_INTERVALS);
 	all = forecast__before(&forecast, writer_lsn(&writer));
 	assert_float_equal(all.blocks, 2 * BLOCKS, 2 * BLOCKS * 0.02);
+}
+
+/* A record that has a compressed image of a block. */
+static void
+add_image(uint8_t rmid, uint8_t info, uint8_t image_info, uint32_t block)
+{
+	struct __attribute__((packed))
+	{
+		uint8_t		id;
+		uint8_t		flags;
+		uint16_t	data_bytes;
+		uint16_t	image_bytes;
+		uint16_t	hole_offset;
+		uint8_t		image_info;
+		uint32_t	relation[3];
+		uint32_t	block;
+		unsigned char image[40];
+	}			body = {
+		.flags = 0x10,.image_bytes = sizeof(body.image),.image_info = image_info | 0x04,
+		.relation = {1663, 5, 16384},.block = block
+	};
+
+	writer_add(&writer, rmid, info, &body, sizeof(body));
+}
+
+/* Lost otherwise: the time left of a recovery from an archive without images. */
+TEST(images_that_are_not_restored_take_no_time)
+{
+	const uint8_t applies = wal_format__of_major(18)->image_applies;
+	uint64_t	first;
+	uint64_t	second;
+	struct forecast_work all;
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		add_image(11, 0, applies, i);
+	first = writer_lsn(&writer);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		add_image(11, 0, 0, i + BLOCKS);
+	second = writer_lsn(&writer);
+	/* These records do nothing. */
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		add_image(WAL_RMGR_XLOG, WAL_XLOG_NOOP, 0, i + 2 * BLOCKS);
+	begin();
+	decode_all();
+	all = forecast__before(&forecast, first);
+	assert_float_equal(all.records, 3 * BLOCKS, BLOCKS * 0.05);
+	assert_float_equal(all.blocks, BLOCKS, BLOCKS * 0.05);
+	all = forecast__before(&forecast, second);
+	assert_float_equal(all.records, 4 * BLOCKS, BLOCKS * 0.05);
+	assert_float_equal(all.blocks, 2 * BLOCKS, BLOCKS * 0.05);
+	all = forecast__before(&forecast, writer_lsn(&writer));
+	assert_float_equal(all.records, 5 * BLOCKS, BLOCKS * 0.05);
+	assert_float_equal(all.blocks, 2 * BLOCKS, BLOCKS * 0.05);
 }
 
 /* Damaged or missing WAL: nothing is known of the rest. */

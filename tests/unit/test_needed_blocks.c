@@ -277,6 +277,46 @@ TEST(test_relations_of_major_14)
 	assert_int_equal(reads(DB, REL, 49), 1);
 }
 
+/*
+ * Lost otherwise: blocks of an archive without images, which redo reads; and reads in vain of
+ * blocks that a record names only for backup tools.
+ */
+TEST(test_images_that_redo_does_not_restore)
+{
+	struct wal_block *block;
+
+	/* Redo changes the page by the record's data; restores it; and changes what it has. */
+	begin(RMGR_BTREE, 0);
+	name_block(DB, REL, REDOAHEAD_FORK_MAIN, 1)->has_image = true;
+	assert_int_equal(needs(), 1);
+	begin(RMGR_BTREE, 0);
+	block = name_block(DB, REL, REDOAHEAD_FORK_MAIN, 2);
+	block->has_image = block->restored = true;
+	assert_int_equal(needs(), 0);
+	assert_int_equal(reads(DB, REL, 2), 0);
+
+	/* A record that does nothing leaves the block for the next one to read. */
+	begin(WAL_RMGR_XLOG, WAL_XLOG_NOOP);
+	name_block(DB, REL, REDOAHEAD_FORK_MAIN, 3)->has_image = true;
+	assert_int_equal(needs(), 0);
+	assert_int_equal(reads(DB, REL, 3), 1);
+
+	/* So does a hint without an image, or with one that is not restored. */
+	begin(WAL_RMGR_XLOG, WAL_XLOG_FPI_FOR_HINT);
+	name_block(DB, REL, REDOAHEAD_FORK_MAIN, 4);
+	assert_int_equal(needs(), 0);
+	assert_int_equal(reads(DB, REL, 4), 1);
+	begin(WAL_RMGR_XLOG, WAL_XLOG_FPI_FOR_HINT | 0x04);
+	name_block(DB, REL, REDOAHEAD_FORK_MAIN, 5)->has_image = true;
+	assert_int_equal(needs(), 0);
+	assert_int_equal(reads(DB, REL, 5), 1);
+	begin(WAL_RMGR_XLOG, WAL_XLOG_FPI_FOR_HINT);
+	block = name_block(DB, REL, REDOAHEAD_FORK_MAIN, 6);
+	block->has_image = block->restored = true;
+	assert_int_equal(needs(), 0);
+	assert_int_equal(reads(DB, REL, 6), 0);
+}
+
 /* Lost otherwise: the process, by a record that is too short. */
 TEST(test_records_that_end_early)
 {

@@ -158,6 +158,48 @@ TEST(test_images_of_each_major)
 	}
 }
 
+/* Lost otherwise: what is written over images, and what is not known of other servers' WAL. */
+TEST(test_where_images_are)
+{
+	uint32_t	infos[2];
+
+	/* Two headers of images, then for each block its image and its data, then main data. */
+	put_image(0x02, 8000, 0, -1);
+	size -= 8000;
+	bytes[26] = 10;				/* bytes of data */
+	bytes[25] |= 0x20;
+	infos[0] = 24 + 8;
+	infos[1] = size + 8;
+	put_image(0x06, 1000, 0, -1);
+	size -= 1000;
+	bytes[infos[1] - 8] = 1;	/* its ID */
+	put_block(2, 0, 0, 16390, 3);
+	PUT(uint8_t, 255);
+	PUT(uint8_t, 3);
+	bytes[size] = 'i';
+	bytes[size + 8000 + 10] = 'j';
+	size += 8000 + 10 + 1000 + 3;
+	assert_int_equal(wal_record__parse(&record, bytes, size, wal_format__of_major(18), 8000,
+									   message), 0);
+	assert_int_equal(record.block_count, 3);
+	for (int i = 0; i < 2; i++)
+	{
+		assert_int_equal(record.blocks[i].image_info_at, infos[i]);
+		assert_int_equal(record.bytes[record.blocks[i].image_info_at], i == 0 ? 0x02 : 0x06);
+		assert_int_equal(record.bytes[record.blocks[i].image_at], 'i' + i);
+		assert_int_equal(record.blocks[i].image_bytes, i == 0 ? 8000 : 1000);
+	}
+	assert_int_equal(record.blocks[2].image_bytes, 0);
+	assert_ptr_equal(record.bytes, bytes);
+	/* The size of blocks need not be known; if it is, it must be the right one. */
+	assert_int_equal(wal_record__parse(&record, bytes, size, wal_format__of_major(18), 0, message),
+					 0);
+	assert_int_equal(parse(18), -EBADMSG);
+	bytes[infos[1]] |= 0x01;	/* a hole without a place */
+	assert_int_equal(wal_record__parse(&record, bytes, size, wal_format__of_major(18), 0, message),
+					 -EBADMSG);
+}
+
 TEST(test_what_is_no_record)
 {
 	put_block(0, 0, 0, 0, 3);

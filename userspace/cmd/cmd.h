@@ -13,6 +13,7 @@
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
 int			cmd__check(int argc, char **argv);
 int			cmd__follow(int argc, char **argv);
+int			cmd__lesslog(int argc, char **argv);
 int			cmd__prefault(int argc, char **argv);
 int			cmd__restore(int argc, char **argv);
 int			cmd__serve(int argc, char **argv);

@@ -24,10 +24,18 @@
 #define WAL_RMGR_HEAP			10
 #define WAL_RMGR_COMMIT_TS		18
 
+/* Least number of a resource manager of an extension. */
+#define WAL_RMGR_MIN_CUSTOM		128
+
 /* Bits of a record's info byte that all resource managers have in common. */
 #define WAL_INFO_COMMON			0x0F
 
+/* Some of them: redo is checked by the images, and it can do without them (patched server). */
+#define WAL_INFO_CHECK_CONSISTENCY	0x02
+#define WAL_INFO_IMAGES_OPTIONAL	0x04
+
 /* The operation in the info byte, by resource manager. */
+#define WAL_XLOG_NOOP				0x20
 #define WAL_XLOG_SWITCH				0x40
 #define WAL_XLOG_PARAMETER_CHANGE	0x60
 #define WAL_XLOG_FPI_FOR_HINT		0xA0

@@ -103,7 +103,7 @@ add_block(struct forecast *forecast, const struct wal_block *block)
 	uint64_t   *word = &forecast->seen[bit / 64];
 	double		bits = (double) forecast->seen_mask + 1;
 
-	if (block->has_image)
+	if (block->restored)
 		forecast->sum.records += IMAGE_RECORDS;
 	if ((*word >> bit % 64 & 1) != 0)
 		return;
@@ -135,7 +135,8 @@ forecast__decode(struct forecast *forecast, uint64_t replay_lsn, uint64_t until_
 			forecast->sums[++forecast->intervals] = forecast->sum;
 		forecast->sum.records++;
 		for (unsigned i = 0; i < record->block_count; i++)
-			add_block(forecast, &record->blocks[i]);
+			if (wal_record__uses_block(record, &record->blocks[i]))
+				add_block(forecast, &record->blocks[i]);
 	}
 }
 

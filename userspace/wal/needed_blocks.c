@@ -114,8 +114,6 @@ needed_blocks__of_record(struct needed_blocks *needed, const struct wal_record *
 		.xid = record->xid,.rmid = record->rmid,.info = record->info,
 		.data = record->data,.data_len = record->data_len,
 	};
-	bool		hint = record->rmid == WAL_RMGR_XLOG &&
-		(record->info & ~WAL_INFO_COMMON) == WAL_XLOG_FPI_FOR_HINT;
 	unsigned	count;
 
 	for (unsigned i = 0; i < record->block_count; i++)
@@ -129,8 +127,7 @@ needed_blocks__of_record(struct needed_blocks *needed, const struct wal_record *
 														out));
 	filters__of_record(&needed->filters, record);
 	for (unsigned i = 0; i < record->block_count; i++)
-		/* Without an image, a hint only informs backup tools about the block. */
-		if (!hint || record->blocks[i].has_image)
+		if (wal_record__uses_block(record, &record->blocks[i]))
 			count += of_block(needed, &viewed, &record->blocks[i], out + count);
 	return count;
 }

@@ -26,9 +26,8 @@
 /* Room for the header of a record at the end of a page: records are aligned. */
 #define MIN_ON_PAGE			WAL_RECORD_ALIGNMENT
 
-/* Greatest number of a resource manager that is built in, and least one of an extension. */
+/* Greatest number of a resource manager that is built in. */
 #define MAX_BUILTIN_RMGR	31
-#define MIN_CUSTOM_RMGR		128
 
 static inline uint64_t
 align(uint64_t lsn)
@@ -78,7 +77,7 @@ check_header(struct wal_reader *reader, const struct wal_record_header *header, 
 		(void) wal_reader__end(reader, "the record at " LSN_FORMAT " does not follow that at "
 							   LSN_FORMAT ", but " LSN_FORMAT, LSN_ARGS(lsn),
 							   LSN_ARGS(reader->previous_lsn), LSN_ARGS(header->previous));
-	else if (complete && header->rmid > MAX_BUILTIN_RMGR && header->rmid < MIN_CUSTOM_RMGR)
+	else if (complete && header->rmid > MAX_BUILTIN_RMGR && header->rmid < WAL_RMGR_MIN_CUSTOM)
 		(void) wal_reader__end(reader, "the record at " LSN_FORMAT " has the resource manager %u",
 							   LSN_ARGS(lsn), header->rmid);
 	else

@@ -28,7 +28,7 @@ struct wal_reader_options
 	uint64_t	system_identifier;	/* of the cluster, 0: that of the first page that has one */
 	uint32_t	segment_bytes;	/* size of a WAL segment, bytes */
 	uint32_t	page_bytes;		/* size of a WAL page, bytes */
-	uint32_t	block_size;		/* size of a data block, bytes */
+	uint32_t	block_size;		/* size of a data block, bytes; 0: not known */
 };
 
 struct wal_reader

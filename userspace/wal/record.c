@@ -31,12 +31,16 @@
 #define BLOCK_WILL_INIT		0x40
 #define BLOCK_SAME_REL		0x80
 
+/* Largest block that a server can have, bytes. */
+#define MAX_BLOCK_BYTES		32768
+
 /* Bit of bimg_info that is the same in all majors. */
 #define IMAGE_HAS_HOLE		0x01
 
 /* The parts of a record, from the first byte that has not been read. */
 struct cursor
 {
+	const unsigned char *start; /* of the record */
 	const unsigned char *next;	/* first byte not read */
 	size_t		left;			/* bytes of headers and data from there to the end */
 	size_t		data;			/* bytes of data that the headers have announced */
@@ -70,22 +74,32 @@ take(struct cursor *cursor, void *out, size_t size)
 	return true;
 }
 
+/* The CRC that the header of a record must have. */
+uint32_t
+wal_record__crc(const void *bytes, uint32_t total_bytes)
+{
+	const unsigned char *start = bytes;
+	uint32_t	crc = crc__add(CRC_START, start + WAL_RECORD_HEADER_BYTES,
+							   total_bytes - WAL_RECORD_HEADER_BYTES);
+
+	return crc__add(crc, start, offsetof(struct wal_record_header, crc)) ^ CRC_START;
+}
+
 /* Is the CRC in the header that of the record? */
 bool
 wal_record__crc_matches(const void *bytes, uint32_t total_bytes)
 {
-	const unsigned char *start = bytes;
 	uint32_t	stored;
-	uint32_t	crc;
 
-	memcpy(&stored, start + offsetof(struct wal_record_header, crc), sizeof(stored));
-	crc = crc__add(CRC_START, start + WAL_RECORD_HEADER_BYTES,
-				   total_bytes - WAL_RECORD_HEADER_BYTES);
-	crc = crc__add(crc, start, offsetof(struct wal_record_header, crc));
-	return (crc ^ CRC_START) == stored;
+	memcpy(&stored, (const char *) bytes + offsetof(struct wal_record_header, crc),
+		   sizeof(stored));
+	return wal_record__crc(bytes, total_bytes) == stored;
 }
 
-/* Read the header of a page image.  Returns 0, or -EBADMSG with a message. */
+/*
+ * Read the header of a page image, which lies behind the data announced so far.  Returns 0,
+ * or -EBADMSG with a message.
+ */
 static int
 parse_image(struct cursor *cursor, const struct wal_format *format, uint32_t block_size,
 			struct wal_block *block)
@@ -103,12 +117,15 @@ parse_image(struct cursor *cursor, const struct wal_format *format, uint32_t blo
 
 	if (!take(cursor, &image, sizeof(image)) || !take(cursor, &info, sizeof(info)))
 		return refuse(cursor, "it ends in the header of an image");
+	block->image_info_at = (uint32_t) (cursor->next - cursor->start) - 1;
 	has_hole = (info & IMAGE_HAS_HOLE) != 0;
 	compressed = (info & format->image_compressed) != 0;
 	extended = (info & format->image_extended) != 0;
 	if ((extended || (compressed && has_hole)) &&
 		!take(cursor, &hole_bytes, sizeof(hole_bytes)))
 		return refuse(cursor, "it ends in the header of an image");
+	if (block_size == 0)			/* not known: an image shows it, or has nothing to check */
+		block_size = has_hole || compressed || extended ? MAX_BLOCK_BYTES : image.bytes;
 	if (has_hole && !compressed && !extended)
 		hole_bytes = (uint16_t) (block_size - image.bytes);
 
@@ -121,6 +138,8 @@ parse_image(struct cursor *cursor, const struct wal_format *format, uint32_t blo
 					  block->id, image.bytes, hole_bytes, image.hole_offset);
 	block->has_image = true;
 	block->restored = (info & format->image_applies) != 0;
+	block->image_bytes = image.bytes;
+	block->image_at = (uint32_t) cursor->data;
 	cursor->data += image.bytes;
 	return 0;
 }
@@ -142,12 +161,12 @@ parse_block(struct cursor *cursor, uint8_t id, uint32_t block_size, struct wal_r
 	block->fork = flags & FORK_MASK;
 	block->will_init = (flags & BLOCK_WILL_INIT) != 0;
 	block->has_image = block->restored = false;
+	block->image_bytes = 0;
 	if (block->fork >= REDOAHEAD_FORK_COUNT)
 		return refuse(cursor, "block reference %u has fork %u", id, block->fork);
 	if (((flags & BLOCK_HAS_DATA) != 0) != (data_bytes > 0))
 		return refuse(cursor, "block reference %u has %u bytes of data, against its flags", id,
 					  data_bytes);
-	cursor->data += data_bytes;
 	if (flags & BLOCK_HAS_IMAGE)
 	{
 		int			err = parse_image(cursor, record->format, block_size, block);
@@ -155,6 +174,7 @@ parse_block(struct cursor *cursor, uint8_t id, uint32_t block_size, struct wal_r
 		if (err < 0)
 			return err;
 	}
+	cursor->data += data_bytes;
 	if (flags & BLOCK_SAME_REL)
 	{
 		if (previous == NULL)
@@ -196,8 +216,8 @@ parse_main_data(struct cursor *cursor, uint8_t id, struct wal_record *record)
 
 /*
  * Take a record apart that lies at "bytes", at any address; record->lsn must be set.
- * Returns 0, or -EBADMSG with a message if no server writes such a record.  The CRC
- * is not verified.
+ * block_size may be 0, if it is not known.  Returns 0, or -EBADMSG with a message if no
+ * server writes such a record.  The CRC is not verified.
  */
 int
 wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_bytes,
@@ -206,7 +226,7 @@ wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_b
 {
 	struct wal_record_header header;
 	struct cursor cursor = {
-		.next = bytes,.left = total_bytes,.message = message,.lsn = record->lsn
+		.start = bytes,.next = bytes,.left = total_bytes,.message = message,.lsn = record->lsn
 	};
 	bool		main_data = false;
 
@@ -219,6 +239,7 @@ wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_b
 	record->info = header.info;
 	record->data_len = 0;
 	record->block_count = 0;
+	record->bytes = bytes;
 
 	/* The headers end where only the data that they announce is left. */
 	while (cursor.left > cursor.data && !main_data)
@@ -249,5 +270,8 @@ wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_b
 		return refuse(&cursor, "its parts have %zu bytes of data, but %zu are there",
 					  cursor.data, cursor.left);
 	record->data = cursor.next + cursor.left - record->data_len;
+	for (unsigned i = 0; i < record->block_count; i++)
+		if (record->blocks[i].has_image)
+			record->blocks[i].image_at += (uint32_t) (cursor.next - cursor.start);
 	return 0;
 }

@@ -50,6 +50,9 @@ struct wal_block
 	bool		has_image;		/* the record has an image of the page */
 	bool		restored;		/* redo restores the page from it */
 	bool		will_init;		/* redo initializes the page without reading it */
+	uint16_t	image_bytes;	/* size of the image, 0 if there is none */
+	uint32_t	image_info_at;	/* place of the image's bimg_info in the record, bytes */
+	uint32_t	image_at;		/* place of the image in the record, bytes */
 };
 
 struct wal_record
@@ -63,10 +66,25 @@ struct wal_record
 	uint8_t		info;			/* flags and operation */
 	uint32_t	data_len;		/* size of the main data, bytes */
 	const void *data;			/* main data, valid until the next record is read */
+	const unsigned char *bytes; /* all of it, likewise */
 	unsigned	block_count;	/* references in "blocks" */
 	struct wal_block blocks[WAL_RECORD_MAX_BLOCKS]; /* in ascending order of ID */
 };
 
+/*
+ * Does redo of a record restore or change a block that it names?  Some records only inform
+ * backup tools about blocks: those that do nothing, and hints without an image to restore.
+ */
+static inline bool
+wal_record__uses_block(const struct wal_record *record, const struct wal_block *block)
+{
+	uint8_t		op = record->info & ~WAL_INFO_COMMON;
+
+	return record->rmid != WAL_RMGR_XLOG ||
+		(op != WAL_XLOG_NOOP && (op != WAL_XLOG_FPI_FOR_HINT || block->restored));
+}
+
+uint32_t	wal_record__crc(const void *bytes, uint32_t total_bytes);
 bool		wal_record__crc_matches(const void *bytes, uint32_t total_bytes);
 int			wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_bytes,
 							  const struct wal_format *format, uint32_t block_size,
