@@ -122,6 +122,14 @@ check_record(const struct wal_record *old, const struct wal_record *new)
 		(old->info & ~WAL_INFO_COMMON) == WAL_XLOG_FPI_FOR_HINT;
 	bool		removed = false;
 
+	if (hint && new->info != old->info)
+	{
+		check(new->lsn == old->lsn && new->end_lsn == old->end_lsn &&
+			  new->rmid == old->rmid && new->block_count == 0 &&
+			  new->info == (WAL_XLOG_NOOP | (old->info & WAL_INFO_COMMON)) &&
+			  (old->info & WAL_INFO_IMAGES_OPTIONAL));
+		return;
+	}
 	check(new->lsn == old->lsn && new->end_lsn == old->end_lsn && new->xid == old->xid &&
 		  new->total_bytes == old->total_bytes && new->rmid == old->rmid &&
 		  new->block_count == old->block_count && new->data_len == old->data_len &&
@@ -144,13 +152,12 @@ check_record(const struct wal_record *old, const struct wal_record *new)
 	if (removed)
 		check((old->info & WAL_INFO_IMAGES_OPTIONAL) &&
 			  !(old->info & WAL_INFO_CHECK_CONSISTENCY) && old->rmid < WAL_RMGR_MIN_CUSTOM &&
-			  (old->rmid != WAL_RMGR_XLOG || hint));
+			  old->rmid != WAL_RMGR_XLOG);
 	else
 		check(memcmp(new->bytes, old->bytes, old->total_bytes) == 0);
 	for (unsigned i = 0; removed && i < new->block_count; i++)
 		check(!new->blocks[i].restored);
-	check(new->info == (removed && hint ?
-						(WAL_XLOG_NOOP | (old->info & WAL_INFO_COMMON)) : old->info));
+	check(new->info == old->info);
 }
 
 /* Compare all records. */

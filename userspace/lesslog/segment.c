@@ -9,7 +9,7 @@
  * the record gets the CRC that it then has.  Nothing moves: lengths, positions, pointers to
  * the record before and page headers stay.  A hint bit's image has no data beside it, and
  * redo of such a record fails without an image to restore, so it becomes a record that does
- * nothing; it still names the block, for pg_rewind and the WAL summarizer.
+ * nothing, of the same size.
  *
  * Only a segment that decodes from its first record to its end is changed.
  */
@@ -189,31 +189,34 @@ copy_record(struct scan *scan)
 }
 
 /*
- * Remove the images of a record that redo would restore.  The header of a record is never
- * split where its CRC is: records are aligned.
+ * Give a record the operation that does nothing.  Servers assert that such a record names no
+ * block, so all behind its header becomes main data: zeros.
  */
-static int
-remove_images(struct scan *scan)
+static void
+clear_body(struct scan *scan, unsigned char *changed)
+{
+	uint32_t	total = scan->reader.record.total_bytes;
+	uint32_t	at = WAL_RECORD_HEADER_BYTES;
+	uint32_t	data_at = at + 1 + sizeof(uint32_t);
+	uint32_t	data_bytes = total - data_at;
+	uint32_t	first;
+
+	memset(changed + at, 0, total - at);
+	changed[at] = WAL_ID_MAIN_DATA_LONG;
+	memcpy(changed + at + 1, &data_bytes, sizeof(data_bytes));
+	memcpy(&first, changed + at, sizeof(first));
+	edits__add(scan->edits, place(scan, at), sizeof(first), first);
+	at += sizeof(first);
+	edits__add(scan->edits, place(scan, at), 1, changed[at]);
+	add_zeros(scan, data_at, data_bytes);
+}
+
+/* Clear the marks of images that redo would restore, then the images. */
+static void
+clear_images(struct scan *scan, unsigned char *changed)
 {
 	const struct wal_record *record = &scan->reader.record;
-	struct segment_counts *counts = &scan->segment->counts;
-	uint8_t		op = record->info & ~WAL_INFO_COMMON;
-	unsigned char *changed = copy_record(scan);
-	size_t		crc_edit;
 
-	if (changed == NULL)
-		return -ENOMEM;
-	if (record->rmid == WAL_RMGR_XLOG && op == WAL_XLOG_FPI_FOR_HINT)
-	{
-		uint32_t	at = offsetof(struct wal_record_header, info);
-
-		changed[at] = WAL_XLOG_NOOP | (record->info & WAL_INFO_COMMON);
-		edits__add(scan->edits, place(scan, at), 1, changed[at]);
-		counts->hints_removed++;
-	}
-	crc_edit = scan->edits->count;
-	edits__add(scan->edits, place(scan, offsetof(struct wal_record_header, crc)),
-			   sizeof(uint32_t), 0);
 	for (unsigned i = 0; i < record->block_count; i++)
 	{
 		uint32_t	at = record->blocks[i].image_info_at;
@@ -231,9 +234,44 @@ remove_images(struct scan *scan)
 			continue;
 		memset(changed + block->image_at, 0, block->image_bytes);
 		add_zeros(scan, block->image_at, block->image_bytes);
-		counts->images_removed++;
-		counts->image_bytes_removed += block->image_bytes;
 	}
+}
+
+/*
+ * Remove the images of a record that redo would restore.  Records are aligned to eight bytes
+ * and pages end at such, so none of the numbers that are changed is split by a page header.
+ */
+static int
+remove_images(struct scan *scan)
+{
+	const struct wal_record *record = &scan->reader.record;
+	struct segment_counts *counts = &scan->segment->counts;
+	uint32_t	info_at = offsetof(struct wal_record_header, info);
+	bool		hint = record->rmid == WAL_RMGR_XLOG;
+	unsigned char *changed = copy_record(scan);
+	size_t		crc_edit;
+
+	if (changed == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < record->block_count; i++)
+		if (record->blocks[i].restored)
+		{
+			counts->images_removed++;
+			counts->image_bytes_removed += record->blocks[i].image_bytes;
+		}
+	counts->hints_removed += hint;
+	if (hint)
+	{
+		changed[info_at] = WAL_XLOG_NOOP | (record->info & WAL_INFO_COMMON);
+		edits__add(scan->edits, place(scan, info_at), 1, changed[info_at]);
+	}
+	crc_edit = scan->edits->count;
+	edits__add(scan->edits, place(scan, offsetof(struct wal_record_header, crc)),
+			   sizeof(uint32_t), 0);
+	if (hint)
+		clear_body(scan, changed);
+	else
+		clear_images(scan, changed);
 	if (scan->edits->err == 0)
 		scan->edits->list[crc_edit].value = wal_record__crc(changed, record->total_bytes);
 	return scan->edits->err;

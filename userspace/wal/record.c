@@ -20,7 +20,6 @@
 
 /* IDs of parts; smaller ones are block references. */
 #define ID_MAIN_DATA_SHORT	255
-#define ID_MAIN_DATA_LONG	254
 #define ID_ORIGIN			253
 #define ID_TOPLEVEL_XID		252
 
@@ -249,7 +248,7 @@ wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_b
 		int			err = 0;
 
 		(void) take(&cursor, &id, sizeof(id));
-		if (id == ID_MAIN_DATA_SHORT || id == ID_MAIN_DATA_LONG)
+		if (id == ID_MAIN_DATA_SHORT || id == WAL_ID_MAIN_DATA_LONG)
 		{
 			err = parse_main_data(&cursor, id, record);
 			main_data = true;

@@ -20,6 +20,9 @@
 /* Most block references of a record. */
 #define WAL_RECORD_MAX_BLOCKS	33
 
+/* Begins the main data behind the block references; its size follows, in four bytes. */
+#define WAL_ID_MAIN_DATA_LONG	254
+
 /* Room for a message about a record or a page that is wrong, bytes. */
 #define WAL_MESSAGE_BYTES		256
 
