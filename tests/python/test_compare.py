@@ -184,6 +184,15 @@ class Compare(unittest.TestCase):
             self.check(f'{TABLE}: 1 blocks differ (1)', ignore_hints=True)
             self.flip((8192 + offset, mask))
 
+    def test_what_redo_clears_in_other_indexes_is_left_out_on_request_and_nothing_else(self):
+        for last, left_out in ((0x0004, True), (0x0002, False), (0xFF82, True), (0xF092, False)):
+            self.with_page(struct.pack('<QHHHHHHI', 1, 0, 0, 8184, 8184, 8184, 8196, 0) +
+                           b'i' * 8160 + struct.pack('<HHHH', 1, 0, 0, last))
+            self.flip((100, 1))
+            self.check(f'{TABLE}: 1 blocks differ (0)')
+            self.check(*(() if left_out else (f'{TABLE}: 1 blocks differ (0)',)),
+                       ignore_hints=True)
+
     def run_command(self, *arguments):
         done = subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)

@@ -32,6 +32,8 @@ ROW_HINTS = 0x0F00              # HEAP_XMIN_COMMITTED to HEAP_XMAX_INVALID
 FROZEN = 0x0300                 # HEAP_XMIN_FROZEN, which is no hint
 BTREE_OPAQUE = 16               # sizeof(BTPageOpaqueData), bytes
 BTREE_HINTS = 0x0040            # BTP_HAS_GARBAGE
+GIN_DELETED = 0x0004            # in the last two bytes of a page of a GIN index
+SPGIST_META = (0x0001, 0xFF82)  # flags of the meta page; and SPGIST_PAGE_ID, the last two bytes
 MAXALIGN = 8                    # bytes
 BRIN_REVMAP = 0xF092            # BRIN_PAGETYPE_REVMAP, in a page's last two bytes
 
@@ -156,9 +158,15 @@ def without_hints(page):
     """A page of a table or a B-tree without what sessions may set in it and not log.
 
     Those are the hints that wal_consistency_checking masks, and the LSN and the checksum,
-    which setting a hint can change.
+    which setting a hint can change.  Of other indexes, what differs after redo is left out:
+    the contents of a deleted page of GIN, which redo clears, and the pages that SP-GiST
+    used last.
     """
     lower, upper, special = struct.unpack_from('<HHH', page, 12)
+    if special == len(page) - 8:
+        first, last = struct.unpack_from('<H4xH', page, special)
+        if last < 0x100 and last & GIN_DELETED or (first, last) == SPGIST_META:
+            return page[18:20] + bytes(len(page) - 2)
     btree = special == len(page) - BTREE_OPAQUE
     if not PAGE_HEADER <= lower <= upper <= special or not (btree or special == len(page)):
         return page
