@@ -60,9 +60,13 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	records "$wal" >"$work/before"
 	records "$out" >"$work/after"
 	[ "$(grep -c ' FPW' "$work/before")" -gt 100 ]
-	diff <(sed 's/ FPW/ FPW UNUSED/' "$work/before") "$work/after"
+	diff <(sed 's/ FPW//' "$work/before") <(sed 's/ FPW UNUSED//' "$work/after")
+	[ "$(grep -c ' UNUSED' "$work/after")" -gt 100 ]
+	# The others are of hints.
+	[ $(($(grep -c ' FPW' "$work/before") - $(grep -c ' UNUSED' "$work/after"))) -eq 18 ]
 	echo "$summary" >"$work/summary"
 	[ "$(json_member "$work/summary" images_removed)" -eq "$(grep -c ' FPW' "$work/before")" ]
+	[ "$(json_member "$work/summary" hints_removed)" -eq 18 ]
 	[ "$(json_member "$work/summary" segment)" = $name ]
 	[ "$(json_member "$work/summary" unchanged_reason)" = None ]
 	[ "$(json_member "$work/summary" kept spans_segments)" -eq 1 ]

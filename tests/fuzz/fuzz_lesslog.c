@@ -122,12 +122,17 @@ check_record(const struct wal_record *old, const struct wal_record *new)
 		(old->info & ~WAL_INFO_COMMON) == WAL_XLOG_FPI_FOR_HINT;
 	bool		removed = false;
 
-	if (hint && new->info != old->info)
+	if (hint && old->block_count == 1 && old->blocks[0].restored && !new->blocks[0].has_image)
 	{
-		check(new->lsn == old->lsn && new->end_lsn == old->end_lsn &&
-			  new->rmid == old->rmid && new->block_count == 0 &&
-			  new->info == (WAL_XLOG_NOOP | (old->info & WAL_INFO_COMMON)) &&
-			  (old->info & WAL_INFO_IMAGES_OPTIONAL));
+		const struct wal_block *was = &old->blocks[0];
+		const struct wal_block *is = &new->blocks[0];
+
+		check(new->lsn == old->lsn && new->end_lsn == old->end_lsn && new->info == old->info &&
+			  new->rmid == old->rmid && new->block_count == 1 && new->data_len == 0 &&
+			  is->spc == was->spc && is->db == was->db && is->rel == was->rel &&
+			  is->fork == was->fork && is->block == was->block && is->id == was->id &&
+			  is->will_init == was->will_init && (old->info & WAL_INFO_IMAGES_OPTIONAL) &&
+			  !(old->info & WAL_INFO_CHECK_CONSISTENCY));
 		return;
 	}
 	check(new->lsn == old->lsn && new->end_lsn == old->end_lsn && new->xid == old->xid &&

@@ -8,8 +8,9 @@
  * that mark is cleared, the image becomes zeros, which any compression makes disappear, and
  * the record gets the CRC that it then has.  Nothing moves: lengths, positions, pointers to
  * the record before and page headers stay.  A hint bit's image has no data beside it, and
- * redo of such a record fails without an image to restore, so it becomes a record that does
- * nothing, of the same size.
+ * redo of such a record fails if its image is not to be restored; so it becomes a record
+ * without an image, of the same size, which still names the block.  pg_rewind needs that:
+ * on the server that it rewinds, the hint has changed the page's LSN.
  *
  * Only a segment that decodes from its first record to its end is changed.
  */
@@ -189,26 +190,36 @@ copy_record(struct scan *scan)
 }
 
 /*
- * Give a record the operation that does nothing.  Servers assert that such a record names no
- * block, so all behind its header becomes main data: zeros.
+ * Make the record of a hint one without an image, as servers write it without
+ * full_page_writes: redo ignores it, and pg_rewind and the WAL summarizer find the block.
+ * What the image and its header took becomes data of the block, zeros; the headers behind
+ * move up.
  */
 static void
-clear_body(struct scan *scan, unsigned char *changed)
+make_data(struct scan *scan, unsigned char *changed)
 {
-	uint32_t	total = scan->reader.record.total_bytes;
-	uint32_t	at = WAL_RECORD_HEADER_BYTES;
-	uint32_t	data_at = at + 1 + sizeof(uint32_t);
-	uint32_t	data_bytes = total - data_at;
-	uint32_t	first;
+	const struct wal_block *block = &scan->reader.record.blocks[0];
+	unsigned char *header = changed + block->image_header_at;
+	uint32_t	flags_at = block->image_header_at - sizeof(uint16_t) - 1;
+	uint32_t	data_at = block->image_at - block->image_header_bytes;
+	uint32_t	data_end = block->image_at + block->image_bytes;
+	uint16_t	data_bytes = (uint16_t) (data_end - data_at);
+	uint32_t	at;
 
-	memset(changed + at, 0, total - at);
-	changed[at] = WAL_ID_MAIN_DATA_LONG;
-	memcpy(changed + at + 1, &data_bytes, sizeof(data_bytes));
-	memcpy(&first, changed + at, sizeof(first));
-	edits__add(scan->edits, place(scan, at), sizeof(first), first);
-	at += sizeof(first);
-	edits__add(scan->edits, place(scan, at), 1, changed[at]);
-	add_zeros(scan, data_at, data_bytes);
+	changed[flags_at] = (unsigned char) ((changed[flags_at] & ~WAL_BLOCK_HAS_IMAGE) |
+										 WAL_BLOCK_HAS_DATA);
+	memcpy(changed + flags_at + 1, &data_bytes, sizeof(data_bytes));
+	memmove(header, header + block->image_header_bytes, data_at - block->image_header_at);
+	memset(changed + data_at, 0, data_bytes);
+	/* In aligned words, which no page header splits. */
+	for (at = flags_at - flags_at % sizeof(uint32_t); at < data_at; at += sizeof(uint32_t))
+	{
+		uint32_t	word;
+
+		memcpy(&word, changed + at, sizeof(word));
+		edits__add(scan->edits, place(scan, at), sizeof(word), word);
+	}
+	add_zeros(scan, at, data_end - at);
 }
 
 /* Clear the marks of images that redo would restore, then the images. */
@@ -246,7 +257,6 @@ remove_images(struct scan *scan)
 {
 	const struct wal_record *record = &scan->reader.record;
 	struct segment_counts *counts = &scan->segment->counts;
-	uint32_t	info_at = offsetof(struct wal_record_header, info);
 	bool		hint = record->rmid == WAL_RMGR_XLOG;
 	unsigned char *changed = copy_record(scan);
 	size_t		crc_edit;
@@ -260,21 +270,31 @@ remove_images(struct scan *scan)
 			counts->image_bytes_removed += record->blocks[i].image_bytes;
 		}
 	counts->hints_removed += hint;
-	if (hint)
-	{
-		changed[info_at] = WAL_XLOG_NOOP | (record->info & WAL_INFO_COMMON);
-		edits__add(scan->edits, place(scan, info_at), 1, changed[info_at]);
-	}
 	crc_edit = scan->edits->count;
 	edits__add(scan->edits, place(scan, offsetof(struct wal_record_header, crc)),
 			   sizeof(uint32_t), 0);
 	if (hint)
-		clear_body(scan, changed);
+		make_data(scan, changed);
 	else
 		clear_images(scan, changed);
 	if (scan->edits->err == 0)
 		scan->edits->list[crc_edit].value = wal_record__crc(changed, record->total_bytes);
 	return scan->edits->err;
+}
+
+/*
+ * Is this the record of a hint as servers write it: an image of one block, and no data?  Its
+ * room then fits the size of data.
+ */
+static bool
+is_hint(const struct wal_record *record)
+{
+	const struct wal_block *block = &record->blocks[0];
+
+	return (record->info & ~WAL_INFO_COMMON) == WAL_XLOG_FPI_FOR_HINT &&
+		record->block_count == 1 && record->data_len == 0 &&
+		block->image_at + block->image_bytes == record->total_bytes &&
+		block->image_header_bytes + (uint32_t) block->image_bytes <= UINT16_MAX;
 }
 
 /* Why a record with images keeps them; SEGMENT_KEPT_COUNT if it does not. */
@@ -287,8 +307,7 @@ why_kept(const struct wal_record *record)
 		return SEGMENT_CUSTOM_RMGR;
 	if (!(record->info & WAL_INFO_IMAGES_OPTIONAL))
 		return SEGMENT_NOT_OPTIONAL;
-	if (record->rmid == WAL_RMGR_XLOG &&
-		(record->info & ~WAL_INFO_COMMON) != WAL_XLOG_FPI_FOR_HINT)
+	if (record->rmid == WAL_RMGR_XLOG && !is_hint(record))
 		return SEGMENT_IMAGE_ONLY;
 	return SEGMENT_KEPT_COUNT;
 }

@@ -31,7 +31,7 @@ struct segment_counts
 	uint64_t	images;			/* images in them that redo would restore */
 	uint64_t	images_removed; /* of these, those that are removed */
 	uint64_t	image_bytes_removed;	/* size of those, bytes */
-	uint64_t	hints_removed;	/* records of hints that then do nothing */
+	uint64_t	hints_removed;	/* records of hints that then have no image */
 	uint64_t	kept[SEGMENT_KEPT_COUNT];	/* records that keep images, by reason; of those that
 											 * span segments, it is not known if they have any */
 };

@@ -20,15 +20,9 @@
 
 /* IDs of parts; smaller ones are block references. */
 #define ID_MAIN_DATA_SHORT	255
+#define ID_MAIN_DATA_LONG	254
 #define ID_ORIGIN			253
 #define ID_TOPLEVEL_XID		252
-
-/* The byte of flags in a block reference. */
-#define FORK_MASK			0x0F
-#define BLOCK_HAS_IMAGE		0x10
-#define BLOCK_HAS_DATA		0x20
-#define BLOCK_WILL_INIT		0x40
-#define BLOCK_SAME_REL		0x80
 
 /* Largest block that a server can have, bytes. */
 #define MAX_BLOCK_BYTES		32768
@@ -114,6 +108,7 @@ parse_image(struct cursor *cursor, const struct wal_format *format, uint32_t blo
 	bool		compressed;
 	bool		extended;
 
+	block->image_header_at = (uint32_t) (cursor->next - cursor->start);
 	if (!take(cursor, &image, sizeof(image)) || !take(cursor, &info, sizeof(info)))
 		return refuse(cursor, "it ends in the header of an image");
 	block->image_info_at = (uint32_t) (cursor->next - cursor->start) - 1;
@@ -123,6 +118,8 @@ parse_image(struct cursor *cursor, const struct wal_format *format, uint32_t blo
 	if ((extended || (compressed && has_hole)) &&
 		!take(cursor, &hole_bytes, sizeof(hole_bytes)))
 		return refuse(cursor, "it ends in the header of an image");
+	block->image_header_bytes =
+		(uint8_t) ((uint32_t) (cursor->next - cursor->start) - block->image_header_at);
 	if (block_size == 0)			/* not known: an image shows it, or has nothing to check */
 		block_size = has_hole || compressed || extended ? MAX_BLOCK_BYTES : image.bytes;
 	if (has_hole && !compressed && !extended)
@@ -157,16 +154,16 @@ parse_block(struct cursor *cursor, uint8_t id, uint32_t block_size, struct wal_r
 	if (!take(cursor, &flags, sizeof(flags)) || !take(cursor, &data_bytes, sizeof(data_bytes)))
 		return refuse(cursor, "it ends in a block reference");
 	block->id = id;
-	block->fork = flags & FORK_MASK;
-	block->will_init = (flags & BLOCK_WILL_INIT) != 0;
+	block->fork = flags & WAL_BLOCK_FORK;
+	block->will_init = (flags & WAL_BLOCK_WILL_INIT) != 0;
 	block->has_image = block->restored = false;
 	block->image_bytes = 0;
 	if (block->fork >= REDOAHEAD_FORK_COUNT)
 		return refuse(cursor, "block reference %u has fork %u", id, block->fork);
-	if (((flags & BLOCK_HAS_DATA) != 0) != (data_bytes > 0))
+	if (((flags & WAL_BLOCK_HAS_DATA) != 0) != (data_bytes > 0))
 		return refuse(cursor, "block reference %u has %u bytes of data, against its flags", id,
 					  data_bytes);
-	if (flags & BLOCK_HAS_IMAGE)
+	if (flags & WAL_BLOCK_HAS_IMAGE)
 	{
 		int			err = parse_image(cursor, record->format, block_size, block);
 
@@ -174,7 +171,7 @@ parse_block(struct cursor *cursor, uint8_t id, uint32_t block_size, struct wal_r
 			return err;
 	}
 	cursor->data += data_bytes;
-	if (flags & BLOCK_SAME_REL)
+	if (flags & WAL_BLOCK_SAME_REL)
 	{
 		if (previous == NULL)
 			return refuse(cursor, "the first block reference has no relation");
@@ -248,7 +245,7 @@ wal_record__parse(struct wal_record *record, const void *bytes, uint32_t total_b
 		int			err = 0;
 
 		(void) take(&cursor, &id, sizeof(id));
-		if (id == ID_MAIN_DATA_SHORT || id == WAL_ID_MAIN_DATA_LONG)
+		if (id == ID_MAIN_DATA_SHORT || id == ID_MAIN_DATA_LONG)
 		{
 			err = parse_main_data(&cursor, id, record);
 			main_data = true;

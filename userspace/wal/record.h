@@ -20,8 +20,12 @@
 /* Most block references of a record. */
 #define WAL_RECORD_MAX_BLOCKS	33
 
-/* Begins the main data behind the block references; its size follows, in four bytes. */
-#define WAL_ID_MAIN_DATA_LONG	254
+/* The byte of flags that follows the ID of a block reference; the size of its data is next. */
+#define WAL_BLOCK_FORK			0x0F
+#define WAL_BLOCK_HAS_IMAGE		0x10
+#define WAL_BLOCK_HAS_DATA		0x20
+#define WAL_BLOCK_WILL_INIT		0x40
+#define WAL_BLOCK_SAME_REL		0x80
 
 /* Room for a message about a record or a page that is wrong, bytes. */
 #define WAL_MESSAGE_BYTES		256
@@ -53,7 +57,9 @@ struct wal_block
 	bool		has_image;		/* the record has an image of the page */
 	bool		restored;		/* redo restores the page from it */
 	bool		will_init;		/* redo initializes the page without reading it */
+	uint8_t		image_header_bytes; /* size of the image's header, if there is one */
 	uint16_t	image_bytes;	/* size of the image, 0 if there is none */
+	uint32_t	image_header_at;	/* place of its header in the record, bytes */
 	uint32_t	image_info_at;	/* place of the image's bimg_info in the record, bytes */
 	uint32_t	image_at;		/* place of the image in the record, bytes */
 };
