@@ -83,16 +83,14 @@ skip(Prefetcher *p, const DecodedBkpBlock *block)
 }
 
 /*
- * Does redo of a record restore or change the block?  Some records only inform backup
- * tools: those that do nothing, and hints without an image to restore.
+ * Does redo of a record restore or change the block?  A hint without an image to restore
+ * only informs backup tools.
  */
 static bool
 uses_block(const DecodedXLogRecord *record, const DecodedBkpBlock *block)
 {
-	uint8		op = record->header.xl_info & ~XLR_INFO_MASK;
-
-	return record->header.xl_rmid != RM_XLOG_ID ||
-		(op != XLOG_NOOP && (op != XLOG_FPI_FOR_HINT || block->apply_image));
+	return block->apply_image || record->header.xl_rmid != RM_XLOG_ID ||
+		(record->header.xl_info & ~XLR_INFO_MASK) != XLOG_FPI_FOR_HINT;
 }
 
 /* Find the block in shared buffers.  InvalidBuffer if it isn't there. */

@@ -79,8 +79,8 @@ dump_wal() {				# DIRECTORY [-s LSN -e LSN]
 }
 
 # What is removed is not applied, and shown as an image for verification only.
-applied() { grep -c 'blkref.*(FPW)' || true; }
-removed() { grep -c 'blkref.*(FPW for WAL verification)' || true; }
+applied() { grep -o '(FPW)' | wc -l; }
+removed() { grep -o '(FPW for WAL verification)' | wc -l; }
 
 # Recover to the end of the archive, and become a primary of a new timeline.
 restore_with() {			# SERVER DATA
@@ -88,8 +88,9 @@ restore_with() {			# SERVER DATA
 	recover_with "$1" "$2"
 }
 
+# As far as redo makes it: not what sessions set without WAL, nor the bytes that align rows.
 same_as_primary() {			# DATA
-	same_data --ignore-hints "$PRIMARY" "$1"
+	same_data --ignore-hints --ignore-padding "$PRIMARY" "$1"
 	good_checksums "$1"
 }
 
@@ -97,7 +98,11 @@ same_as_primary() {			# DATA
 @test "what stock's server restores from it is what the primary had, and most images are gone" {
 	dump_wal "$PLAIN" >"$CASE/wal"
 	[ "$(removed <"$CASE/wal")" -gt 2000 ]
-	[ "$(applied <"$CASE/wal")" -lt "$(removed <"$CASE/wal")" ]
+	# Behind the backup's WAL, all but those of records that are in two segments of 1 MB.
+	stop=$(backup_range | sed -n 's/-e //p') end=$(grep -o 'lsn: [0-9A-F/]*' "$CASE/wal" | sed -n '$s/lsn: //p')
+	dump_wal "$PLAIN" -s "$stop" -e "$end" >"$CASE/wal"
+	echo "$(applied <"$CASE/wal") applied, $(removed <"$CASE/wal") removed"
+	[ $(($(applied <"$CASE/wal") * 20)) -lt "$(removed <"$CASE/wal")" ]
 	restore_with "$STOCK" "$DATA"
 	same_as_primary "$DATA"
 	start_server "$STOCK" "$DATA"
@@ -269,8 +274,8 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	wait_until "replay after the rewind" has_replayed_all "$DATA" "$old"
 	stop_server "$DATA"
 	stop_server "$old"
-	same_data --ignore-hints "$DATA" "$second"
-	same_data --ignore-hints "$DATA" "$old"
+	same_data --ignore-hints --ignore-padding "$DATA" "$second"
+	same_data --ignore-hints --ignore-padding "$DATA" "$old"
 }
 
 # Lost otherwise: a way to verify redo.
@@ -291,7 +296,7 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	as_server_user touch "$DATA/recovery.signal"
 	recover_with "$STOCK" "$DATA"
 	no grep -q 'inconsistent page' "$DATA.log"
-	same_data --ignore-hints "$primary" "$DATA"
+	same_data --ignore-hints --ignore-padding "$primary" "$DATA"
 	dump_wal "$archive" >"$CASE/wal"
 	[ "$(applied <"$CASE/wal")" -gt 100 ]
 }
@@ -320,7 +325,6 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	(exec unshare --mount sh -c 'mount -t tmpfs -o size=300k,mode=777 none "$0" && shift 0 && exec "$@"' "$CASE/small" \
 		"${as_user[@]}" "$PATCHED/bin/pg_ctl" -D "$primary" -l "$primary.log" -w -o "-k $primary -c wal_keep_block_data=on" start >/dev/null 3>&-)
 	pgbench "$primary" -n -c 2 -t 2000
-	sql "$primary" -c "select pg_switch_wal()" >/dev/null
 	wait_until "a full archive" grep -q 'redoahead: error: cannot write .*No space left on device' "$primary.log"
 	sql "$primary" -c "select failed_count > 0 from pg_stat_archiver" | grep -q t
 	sql "$primary" -c "alter system set archive_command = '$WORK/redoahead lesslog --compress lz4 %p $primary.archive/%f.lz4'"

@@ -166,9 +166,9 @@ TEST(images_that_are_not_restored_take_no_time)
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		add_image(11, 0, 0, i + BLOCKS);
 	second = writer_lsn(&writer);
-	/* These records do nothing. */
+	/* Hints without an image do nothing. */
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		add_image(WAL_RMGR_XLOG, WAL_XLOG_NOOP, 0, i + 2 * BLOCKS);
+		add_image(WAL_RMGR_XLOG, WAL_XLOG_FPI_FOR_HINT, 0, i + 2 * BLOCKS);
 	begin();
 	decode_all();
 	all = forecast__before(&forecast, first);

@@ -295,13 +295,7 @@ TEST(test_images_that_redo_does_not_restore)
 	assert_int_equal(needs(), 0);
 	assert_int_equal(reads(DB, REL, 2), 0);
 
-	/* A record that does nothing leaves the block for the next one to read. */
-	begin(WAL_RMGR_XLOG, WAL_XLOG_NOOP);
-	name_block(DB, REL, REDOAHEAD_FORK_MAIN, 3)->has_image = true;
-	assert_int_equal(needs(), 0);
-	assert_int_equal(reads(DB, REL, 3), 1);
-
-	/* So does a hint without an image, or with one that is not restored. */
+	/* A hint without an image, or with one that is not restored, leaves it for the next record. */
 	begin(WAL_RMGR_XLOG, WAL_XLOG_FPI_FOR_HINT);
 	name_block(DB, REL, REDOAHEAD_FORK_MAIN, 4);
 	assert_int_equal(needs(), 0);

@@ -35,7 +35,6 @@
 #define WAL_INFO_IMAGES_OPTIONAL	0x04
 
 /* The operation in the info byte, by resource manager. */
-#define WAL_XLOG_NOOP				0x20
 #define WAL_XLOG_SWITCH				0x40
 #define WAL_XLOG_PARAMETER_CHANGE	0x60
 #define WAL_XLOG_FPI_FOR_HINT		0xA0

@@ -81,16 +81,14 @@ struct wal_record
 };
 
 /*
- * Does redo of a record restore or change a block that it names?  Some records only inform
- * backup tools about blocks: those that do nothing, and hints without an image to restore.
+ * Does redo of a record restore or change a block that it names?  A hint without an image to
+ * restore only informs backup tools.
  */
 static inline bool
 wal_record__uses_block(const struct wal_record *record, const struct wal_block *block)
 {
-	uint8_t		op = record->info & ~WAL_INFO_COMMON;
-
-	return record->rmid != WAL_RMGR_XLOG ||
-		(op != WAL_XLOG_NOOP && (op != WAL_XLOG_FPI_FOR_HINT || block->restored));
+	return block->restored || record->rmid != WAL_RMGR_XLOG ||
+		(record->info & ~WAL_INFO_COMMON) != WAL_XLOG_FPI_FOR_HINT;
 }
 
 uint32_t	wal_record__crc(const void *bytes, uint32_t total_bytes);
