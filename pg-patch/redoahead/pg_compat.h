@@ -1,0 +1,21 @@
+/*
+ * pg_compat.h
+ *		What differs between major releases of PostgreSQL.
+ *
+ * The rest of the extension is written for the newest release and includes this.
+ * Formats of WAL that differ are in common/wal_format.c, because the daemon needs
+ * them, too.
+ */
+#ifndef REDOAHEAD_PG_COMPAT_H
+#define REDOAHEAD_PG_COMPAT_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+/* PostgreSQL 17 has no place for the name and version of a module. */
+#if PG_VERSION_NUM < 180000
+#define PG_MODULE_MAGIC_EXT(...)	PG_MODULE_MAGIC
+#endif
+
+#endif							/* REDOAHEAD_PG_COMPAT_H */
