@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from . import host
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '../../..'))
+MAJOR = os.environ.get('PG') or '18'    # release of the servers; pg_major in lib/common.sh
 PATIENCE = 1800                 # seconds until a server counts as stuck
 POLL = 0.05                     # seconds between two checks of a log
 SEALED = 0o400                  # mode of a WAL segment that is never written again
@@ -106,7 +107,7 @@ def find_build(name, checkout=ROOT):
     """A build of a checkout's scripts/build-postgresql; STOCK=, PATCHED= and so on name others."""
     variable = name.upper().replace('-', '_')
     given = os.environ.get(variable) if checkout == ROOT else None
-    prefix = os.path.realpath(given or os.path.join(checkout, 'build/pg/18', name))
+    prefix = os.path.realpath(given or os.path.join(checkout, 'build/pg', MAJOR, name))
     remedy = (f'{variable}={given} names no installation of PostgreSQL' if given else
               f'run scripts/build-postgresql {name} in {checkout}' +
               (f', or name an installation with {variable}=' if checkout == ROOT else ''))

@@ -6,14 +6,15 @@
 # end it, and can report what was left behind.  A test that did all it should
 # leaves nothing.  $DATA is the place for the test's cluster.
 #
-# environment: STOCK, PATCHED   installed servers (default build/pg/18/...)
+# environment: PG               the major release of PostgreSQL (default 18)
+#              STOCK, PATCHED   installed servers (default build/pg/MAJOR/...)
 #              REDOAHEAD        the program (default build/redoahead)
 
 . "$BATS_TEST_DIRNAME/../../scripts/lib/common.sh"
 . "$BATS_TEST_DIRNAME/lib/common.bash"
 
-STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/18/stock}")
-PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/18/patched}")
+STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/$pg_major/stock}")
+PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/$pg_major/patched}")
 REDOAHEAD=${REDOAHEAD:-$redoahead_root/build/redoahead}
 
 # Settings that recovery by the stock server does not know.
