@@ -291,7 +291,7 @@ def control_data(build, directory):
 
 def initialize(build, directory):
     run([build.program('initdb'), '-D', directory, '-U', 'postgres', '-A', 'trust', '--no-sync',
-         '--no-locale', '-E', 'UTF8'])
+         '--data-checksums', '--no-locale', '-E', 'UTF8'])
 
 
 def copy_cluster(source, target, reflink='never'):

@@ -102,7 +102,7 @@ make_cluster() {			# DATA [SETTING...]
 	local data=$1
 	shift
 	as_server_user "$PATCHED/bin/initdb" -D "$data" -A trust --no-sync --no-instructions \
-		--locale=C --encoding=UTF8 --wal-segsize="${WAL_SEGMENT_MB:-1}" >"$data.initdb" 2>&1 || { cat "$data.initdb"; return 1; }
+		--data-checksums --locale=C --encoding=UTF8 --wal-segsize="${WAL_SEGMENT_MB:-1}" >"$data.initdb" 2>&1 || { cat "$data.initdb"; return 1; }
 	rm "$data.initdb"
 	settings "$data" listen_addresses= autovacuum=off fsync=off full_page_writes=off \
 		shared_buffers=4MB max_wal_size=20GB checkpoint_timeout=1d wal_keep_size=20GB \
