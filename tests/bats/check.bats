@@ -365,12 +365,12 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	echo "data_directory = '$DATA'" >>"$DATA/postgresql.conf"
 	run -1 unshare --mount bash -c '
 		mount -t tmpfs -o mode=755 tmpfs /etc/postgresql
-		mkdir -p /etc/postgresql/18/{a,main}
-		echo "data_directory = nowhere" >/etc/postgresql/18/a/postgresql.conf
-		mv "$2/postgresql.conf" /etc/postgresql/18/main
-		"$1" check -D "$2" --bindir "$3"' - "$WORK/redoahead" "$DATA" "$bindir"
-	reports ok configuration "/etc/postgresql/18/main/postgresql.conf"
-	reports problem extension ">>/etc/postgresql/18/main/postgresql.conf"
+		mkdir -p "$4"/{a,main}
+		echo "data_directory = nowhere" >"$4/a/postgresql.conf"
+		mv "$2/postgresql.conf" "$4/main"
+		"$1" check -D "$2" --bindir "$3"' - "$WORK/redoahead" "$DATA" "$bindir" "/etc/postgresql/$pg_major"
+	reports ok configuration "/etc/postgresql/$pg_major/main/postgresql.conf"
+	reports problem extension ">>/etc/postgresql/$pg_major/main/postgresql.conf"
 }
 
 # Lost otherwise: limits of a unit or a container.
