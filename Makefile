@@ -4,6 +4,7 @@
 # scripts/build-postgresql, which has a cache of its own.
 #
 #   make V=1          shows the commands
+#   make PG=17        uses PostgreSQL 17 instead of 18
 #   make PG_SRC=DIR   uses this PostgreSQL source tree instead of Debian's
 
 CC      = gcc

@@ -28,7 +28,6 @@
 #include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/pg_shmem.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
@@ -126,7 +125,7 @@ prefault__start(Prefault *p)
 
 	/* With huge pages there is nothing to gain. */
 	if (p->mapped > 0 || redoahead_prefault == 0 || !shared ||
-		huge_pages_status == HUGE_PAGES_ON)
+		strcmp(GetConfigOption("huge_pages_status", false, false), "on") == 0)
 		return;
 
 	p->frontier = 0;

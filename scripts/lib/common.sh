@@ -4,6 +4,9 @@
 
 redoahead_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
+# The major release of PostgreSQL that scripts and tests use where they are given none.
+pg_major=${PG:-18}
+
 die() { echo "${0##*/}: $*" >&2; exit 1; }
 say() { echo "${0##*/}: $*" >&2; }
 

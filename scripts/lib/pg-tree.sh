@@ -1,10 +1,13 @@
 # What the scripts know about trees of PostgreSQL: their version, the patch
 # queue, how to configure a build tree and how to move it.  To be sourced after
-# common.sh; it sets functions and one variable and does nothing else.
+# common.sh; it sets functions and does nothing else.
 
-# The options of configure that all builds have.
-pg_tree__configure_flags=(--enable-depend --with-lz4 --with-zstd --with-liburing --without-icu
-	--enable-tap-tests CFLAGS=-O2)
+# Set the array configure_flags to the options of configure that all builds have.
+pg_tree__set_configure_flags() {	# MAJOR
+	configure_flags=(--enable-depend --with-lz4 --with-zstd)
+	[ "$1" -lt 18 ] || configure_flags+=(--with-liburing)
+	configure_flags+=(--without-icu --enable-tap-tests CFLAGS=-O2)
+}
 
 # The version of a source tree, such as 18.6.
 pg_tree__version() {		# SOURCE

@@ -46,7 +46,7 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	run -0 check
 	reports ok data_directory "$DATA belongs to .*, mode 0700"
 	reports ok control_file "blocks of 8192 bytes, WAL segments of 1 MB; it was shut down cleanly"
-	reports ok server "PostgreSQL 18[.0-9a-z]*, patched: redoahead serve is for it"
+	reports ok server "PostgreSQL $pg_major[.0-9a-z]*, patched: redoahead serve is for it"
 	reports ok configuration
 	reports ok extension "/redoahead.so is preloaded"
 	reports ok recovery_prefetch try
@@ -195,7 +195,7 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	echo x >"$DATA/PG_VERSION"
 	run -2 check
 	: >"$DATA/global/pg_control"
-	echo 18 >"$DATA/PG_VERSION"
+	echo "$pg_major" >"$DATA/PG_VERSION"
 	run -2 check
 	[[ $output == *"pg_control: too short"* ]]
 	run -2 check --frob
@@ -265,11 +265,11 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	settings "$DATA" full_page_writes=off
 	run -1 check
 	reports ok full_page_writes on
-	echo 17 >"$DATA/PG_VERSION"
+	echo $((pg_major - 1)) >"$DATA/PG_VERSION"
 	run -1 check
-	reports problem server "is PostgreSQL 18.*, the data directory is of PostgreSQL 17"
+	reports problem server "is PostgreSQL $pg_major.*, the data directory is of PostgreSQL $((pg_major - 1))"
 	bindir=$CASE/absent run -0 check
-	reports warning server "PostgreSQL 17 is not found in $CASE/absent"
+	reports warning server "PostgreSQL $((pg_major - 1)) is not found in $CASE/absent"
 	# Preloaded by a server that is not patched, the extension would prevent its start.
 	reports warning extension "not known; redoahead check --bindir"
 }
@@ -292,7 +292,7 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 # Lost otherwise: the owner of a data directory has root run a program.
 @test "programs that the data directory names are not run by root, nor if others can write them" {
 	mkdir "$CASE/bin"
-	printf '#!/bin/sh\ntouch %s/run\necho "postgres (PostgreSQL) 18.6"\n' "$CASE" >"$CASE/bin/postgres"
+	printf '#!/bin/sh\ntouch %s/run\necho "postgres (PostgreSQL) %s.6"\n' "$CASE" "$pg_major" >"$CASE/bin/postgres"
 	chmod 777 "$CASE/bin/postgres"
 	bindir=$CASE/bin run -0 check
 	reports warning server "cannot be read, or is no server"
@@ -365,12 +365,12 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	echo "data_directory = '$DATA'" >>"$DATA/postgresql.conf"
 	run -1 unshare --mount bash -c '
 		mount -t tmpfs -o mode=755 tmpfs /etc/postgresql
-		mkdir -p /etc/postgresql/18/{a,main}
-		echo "data_directory = nowhere" >/etc/postgresql/18/a/postgresql.conf
-		mv "$2/postgresql.conf" /etc/postgresql/18/main
-		"$1" check -D "$2" --bindir "$3"' - "$WORK/redoahead" "$DATA" "$bindir"
-	reports ok configuration "/etc/postgresql/18/main/postgresql.conf"
-	reports problem extension ">>/etc/postgresql/18/main/postgresql.conf"
+		mkdir -p "$4"/{a,main}
+		echo "data_directory = nowhere" >"$4/a/postgresql.conf"
+		mv "$2/postgresql.conf" "$4/main"
+		"$1" check -D "$2" --bindir "$3"' - "$WORK/redoahead" "$DATA" "$bindir" "/etc/postgresql/$pg_major"
+	reports ok configuration "/etc/postgresql/$pg_major/main/postgresql.conf"
+	reports problem extension ">>/etc/postgresql/$pg_major/main/postgresql.conf"
 }
 
 # Lost otherwise: limits of a unit or a container.

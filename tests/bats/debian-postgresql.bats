@@ -4,13 +4,14 @@
 # bats file_tags=fast
 
 bats_require_minimum_version 1.5.0
+. "$BATS_TEST_DIRNAME/../../scripts/lib/common.sh"
 load lib/common
 
 setup_file() {
-	local queue=$BATS_TEST_DIRNAME/../../pg-patch/18 source file
+	local queue=$redoahead_root/pg-patch/$pg_major source file
 	export TREE=$BATS_FILE_TMPDIR/tree
 	mkdir "$TREE"
-	source=$("$BATS_TEST_DIRNAME/../../scripts/pristine-source" 18)
+	source=$("$redoahead_root/scripts/pristine-source")
 	cat "$queue"/*.patch | sed -n 's|^--- a/\([^\t]*\).*|\1|p' | sort -u | while read -r file; do
 		[ ! -e "$source/$file" ] || (cd "$source" && cp --parents "$file" "$TREE")
 	done
@@ -19,6 +20,7 @@ setup_file() {
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
 	work=$BATS_TEST_TMPDIR
+	version=$pg_major.6
 	unset DEB_BUILD_PROFILES DEBEMAIL DEBFULLNAME
 }
 
@@ -61,41 +63,41 @@ source_package() {			# MAJOR VERSION
 
 # Lost otherwise: a server without the patches, or without Debian's, under a name that promises both.
 @test "the source package gets the queue behind Debian's patches, and a version that apt prefers" {
-	local dsc new=$work/out/postgresql-18_18.6-3+redoahead1.dsc
-	dsc=$(source_package 18 18.6)
+	local dsc new=$work/out/postgresql-${pg_major}_$version-3+redoahead1.dsc
+	dsc=$(source_package "$pg_major" "$version")
 	build --dsc "$dsc" --source
 	dpkg-source -x "$new" "$work/new" >"$work/log" 2>&1
-	diff <(echo 50-of-debian.patch; sed -e '/^#/d' -e '/^ *$/d' -e 's|^|redoahead/|' "$top/pg-patch/18/series") \
+	diff <(echo 50-of-debian.patch; sed -e '/^#/d' -e '/^ *$/d' -e 's|^|redoahead/|' "$top/pg-patch/$pg_major/series") \
 		"$work/new/debian/patches/series"
 	grep -q XLogPrefetchRoutine "$work/new/src/include/access/xlogprefetcher.h"
 	[ -e "$work/new/50-of-debian" ]
-	dpkg --compare-versions 18.6-3+redoahead1 gt 18.6-3
-	dpkg --compare-versions 18.6-3+redoahead1 lt 18.6-4
+	dpkg --compare-versions "$version-3+redoahead1" gt "$version-3"
+	dpkg --compare-versions "$version-3+redoahead1" lt "$version-4"
 }
 
 # Lost otherwise: the extension cannot be installed, or comes together with a stock server.
 @test "server and development packages provide what the extension depends on, other packages do not" {
 	local package out=$work/out
-	build --dsc "$(source_package 18 18.6)" --suffix +redoahead7
-	for package in postgresql-18 postgresql-server-dev-18; do
-		[[ "$(dpkg-deb -f "$out/${package}_18.6-3+redoahead7_$(dpkg --print-architecture).deb" Provides)" == \
-			*"postgresql-18-redoahead-server (= 18.6-3+redoahead7)"* ]]
+	build --dsc "$(source_package "$pg_major" "$version")" --suffix +redoahead7
+	for package in "postgresql-$pg_major" "postgresql-server-dev-$pg_major"; do
+		[[ "$(dpkg-deb -f "$out/${package}_$version-3+redoahead7_$(dpkg --print-architecture).deb" Provides)" == \
+			*"postgresql-$pg_major-redoahead-server (= $version-3+redoahead7)"* ]]
 	done
-	[[ "$(dpkg-deb -f "$out"/postgresql-18_*.deb Provides)" == *postgresql-contrib-18* ]]
-	[ -z "$(dpkg-deb -f "$out"/postgresql-client-18_*.deb Provides)" ]
+	[[ "$(dpkg-deb -f "$out"/postgresql-"$pg_major"_*.deb Provides)" == *postgresql-contrib-$pg_major* ]]
+	[ -z "$(dpkg-deb -f "$out"/postgresql-client-"$pg_major"_*.deb Provides)" ]
 	grep -q '^Depends: postgresql-18-redoahead-server' "$top/scripts/packaging/debian/control"
 }
 
 @test "a major version without patches, and another package, are refused by name" {
 	run -1 build --dsc "$(source_package 15 15.9)"
-	[[ "$output" == *"is PostgreSQL 15; there are patches for PostgreSQL 18 only"* ]]
+	[[ "$output" == *"is PostgreSQL 15; there are no patches for it in pg-patch"* ]]
 	[ -z "$(ls "$work/out")" ]
 	run -1 build --dsc "$(source_package common 275)"
-	[[ "$output" == *"is the source package postgresql-common; that of postgresql-18 is needed"* ]]
+	[[ "$output" == *"is the source package postgresql-common; that of postgresql-$pg_major is needed"* ]]
 }
 
 @test "a package that has the patches already is refused" {
-	build --dsc "$(source_package 18 18.6)" --source
+	build --dsc "$(source_package "$pg_major" "$version")" --source
 	run -1 build --dsc "$work"/out/*redoahead1.dsc --source
 	[[ "$output" == *"has these patches already"* ]]
 }
@@ -105,14 +107,14 @@ source_package() {			# MAJOR VERSION
 	cp -R "$TREE" "$work/other"
 	TREE=$work/other
 	find "$TREE" -name xlogprefetcher.c -exec sed -i 's/$/ /' {} +
-	run -1 build --dsc "$(source_package 18 18.99)" --source
+	run -1 build --dsc "$(source_package "$pg_major" "$pg_major.99")" --source
 	echo "$output"
 	[[ "$output" == *"0004-xlog-prefetch-routine.patch"*"does not apply"* ]]
 }
 
 @test "packages that the build needs are named" {
 	build_depends=$'Build-Depends: not-in-debian\n'
-	run -1 build --dsc "$(source_package 18 18.6)"
+	run -1 build --dsc "$(source_package "$pg_major" "$version")"
 	[[ "$output" == *"not-in-debian"*"apt-get build-dep"* ]]
 }
 

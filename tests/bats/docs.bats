@@ -107,6 +107,10 @@ nothing() {					# COMMAND...
 	sed 's/\.patch$//' "$top/pg-patch/18/series" | sort >"$work/series"
 	sed -nE 's/^\| `([0-9]{4}-[a-z-]+)` .*/\1/p' "$top/pg-patch/README.md" | sort >"$work/page"
 	same "$work/series" "$work/page"
+	# Other majors have the same patches, or fewer.
+	for queue in "$top"/pg-patch/[0-9]*/series; do
+		no grep -vxFf "$top/pg-patch/18/series" "$queue"
+	done
 	grep -ohE '"redoahead\.[a-z_]+",' "$top"/pg-patch/redoahead/settings.c | tr -d '",' | sort >"$work/settings"
 	sed -nE 's/^\| `(redoahead\.[a-z_]+)` .*/\1/p' "$top/OPERATING.md" | sort >"$work/page"
 	same "$work/settings" "$work/page"

@@ -30,9 +30,13 @@ with_settings() {			# SETTING...
 }
 
 # Lost otherwise: recovery where buffers are read by another I/O method.
-@test "io_method = sync" { with_settings io_method=sync; }
-@test "io_method = worker" { with_settings io_method=worker io_workers=1; }
-@test "io_method = io_uring" { with_settings io_method=io_uring; }
+with_io_method() {			# SETTING...
+	[ "$pg_major" -ge 18 ] || skip "PostgreSQL $pg_major has no io_method"
+	with_settings "$@"
+}
+@test "io_method = sync" { with_io_method io_method=sync; }
+@test "io_method = worker" { with_io_method io_method=worker io_workers=1; }
+@test "io_method = io_uring" { with_io_method io_method=io_uring; }
 
 # Lost otherwise: recovery where all workers are taken, or none is allowed.
 @test "without a free worker slot nothing but the worker is missing" {

@@ -9,7 +9,9 @@ load lib/common
 setup_file() {
 	local top
 	top=$BATS_TEST_DIRNAME/../..
-	export DEBS=$BATS_FILE_TMPDIR/deb
+	. "$top/scripts/lib/common.sh"
+	export DEBS=$BATS_FILE_TMPDIR/deb pg_major
+	[ "$pg_major" = 18 ] || return 0
 	if type dh >/dev/null 2>&1 || [ "$(id -u)" -eq 0 ]; then
 		"$top/scripts/packaging/build-deb" --output "$DEBS" >&2
 		# The next version differs in its number only.
@@ -22,6 +24,7 @@ setup_file() {
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
 	work=$BATS_TEST_TMPDIR
+	[ "$pg_major" = 18 ] || skip "names and versions here are those of PostgreSQL 18"
 	[ -d "$DEBS" ] || skip "packages cannot be built: debhelper is not installed; scripts/bootstrap --packaging installs it"
 }
 

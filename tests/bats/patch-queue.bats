@@ -9,7 +9,8 @@ bats_require_minimum_version 1.5.0
 setup_file()
 {
 	export ROOT="$BATS_TEST_DIRNAME/../.."
-	export QUEUE="$ROOT/pg-patch/18"
+	. "$ROOT/scripts/lib/common.sh"
+	export PG="$pg_major" QUEUE="$ROOT/pg-patch/$pg_major"
 }
 
 setup()
@@ -71,9 +72,8 @@ small_tree() {				# DIRECTORY
 	mkdir -p "$1/config" "$1/src/backend" "$1/src/test/regress"
 	echo 'int main(void) { return 0; }' >"$1/src/main.c"
 	printf '#!/bin/sh\n' >"$1/config/prep_buildtree"
-	cat >"$1/configure" <<-'CONFIGURE'
-		#!/bin/bash
-		PACKAGE_VERSION='18.6'
+	printf '#!/bin/bash\nPACKAGE_VERSION=%s\n' "'$PG.6'" >"$1/configure"
+	cat >>"$1/configure" <<-'CONFIGURE'
 		tree=${0%/*}
 		mkdir -p src/test/regress
 		printf 'all:\n\t%s -Wall $(COPT) -o main %s/src/main.c\n' gcc "$tree" >Makefile

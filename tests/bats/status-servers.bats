@@ -43,7 +43,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	run -0 status --probe=3600
 	run -0 env TERM=xterm LC_ALL=C "$redoahead_root/tests/tools/terminal.py" 80x24 'wait:^crash recovery' 'wait:q: quit' \
 		print key:q end -- "$WORK/redoahead" status -D "$DATA" --watch=0.2
-	[[ $output == *$'\nend is by   scan\nredoahead '*", PostgreSQL 18, $DATA"* ]] || { echo "$output"; return 1; }
+	[[ $output == *$'\nend is by   scan\nredoahead '*", PostgreSQL $pg_major, $DATA"* ]] || { echo "$output"; return 1; }
 	status --prometheus | grep -q "^redoahead_phase{data_directory=\"$DATA\",phase=\"crash recovery\"} 1$"
 	kill -CONT "$STARTUP"
 	wait_until "redo" answers 0 '' --probe=1

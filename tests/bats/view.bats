@@ -67,7 +67,7 @@ feed_until_view() {			# EXPRESSION
 	view "evicted between 1 and hit + skip_rep"
 	# Lost otherwise: the device's time, to blocks that are on their way already.
 	view "emitted - implied between 500 and
-		1.05 * (select sum(read_bytes) / 8192 from pg_stat_io where backend_type = 'startup' and object = 'relation')"
+		1.05 * (select sum(reads) from pg_stat_io where backend_type = 'startup' and object = 'relation')"
 	# The server's own view has the same, but for what came before the daemon.
 	[ "$(sql "$DATA" -c 'select p.prefetch between 1 and r.emitted - r.implied + 0.05 * offered
 			and abs(p.skip_rep - r.skip_rep) <= 0.05 * offered and abs(p.hit - r.hit) <= 0.05 * offered

@@ -132,7 +132,7 @@ def make(name, home, build):
     postgres.make_directory(home)
     base, crashed, log = (os.path.join(home, each) for each in ('base', 'crashed', 'log'))
     postgres.run([build.program('initdb'), '-D', base, '-U', 'postgres', '-A', 'trust', '--no-sync',
-                  '--no-locale', '-E', 'UTF8', '--wal-segsize=1'])
+                  '--data-checksums', '--no-locale', '-E', 'UTF8', '--wal-segsize=1'])
     add_settings(base, SETTINGS)
     with server(build, base, log, FAST) as running:
         running.wait_ready()

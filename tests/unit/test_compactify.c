@@ -75,7 +75,7 @@ static bool
 stock_overruns(const char *page)
 {
 	PageHeader	header = (PageHeader) page;
-	int			nitems = PageGetMaxOffsetNumber(page);
+	int			nitems = PageGetMaxOffsetNumber((Page) page);
 	bool		beyond = false;
 	Size		total = 0;
 
@@ -289,7 +289,7 @@ has_line_pointer(PageHeader header, int nitems)
 static bool
 check_free_space(int npages, uint64 seed)
 {
-	extern Size PageGetHeapFreeSpace_base(const PageData *page);
+	extern Size PageGetHeapFreeSpace_base(const char *page);
 	ShapeRandom random = seed;
 
 	for (int i = 0; i < npages; i++)

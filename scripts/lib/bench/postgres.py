@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from . import host
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), '../../..'))
+MAJOR = os.environ.get('PG') or '18'    # release of the servers; pg_major in lib/common.sh
 PATIENCE = 1800                 # seconds until a server counts as stuck
 POLL = 0.05                     # seconds between two checks of a log
 SEALED = 0o400                  # mode of a WAL segment that is never written again
@@ -119,7 +120,7 @@ def find_build(name, checkout=ROOT):
     """A build of a checkout's scripts/build-postgresql; STOCK=, PATCHED= and so on name others."""
     variable = name.upper().replace('-', '_')
     given = os.environ.get(variable) if checkout == ROOT else None
-    prefix = os.path.realpath(given or os.path.join(checkout, 'build/pg/18', name))
+    prefix = os.path.realpath(given or os.path.join(checkout, 'build/pg', MAJOR, name))
     remedy = (f'{variable}={given} names no installation of PostgreSQL' if given else
               f'run scripts/build-postgresql {name} in {checkout}' +
               (f', or name an installation with {variable}=' if checkout == ROOT else ''))
@@ -303,7 +304,7 @@ def control_data(build, directory):
 
 def initialize(build, directory):
     run([build.program('initdb'), '-D', directory, '-U', 'postgres', '-A', 'trust', '--no-sync',
-         '--no-locale', '-E', 'UTF8'])
+         '--data-checksums', '--no-locale', '-E', 'UTF8'])
 
 
 def copy_cluster(source, target, reflink='never'):

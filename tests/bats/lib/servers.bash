@@ -6,14 +6,15 @@
 # end it, and can report what was left behind.  A test that did all it should
 # leaves nothing.  $DATA is the place for the test's cluster.
 #
-# environment: STOCK, PATCHED   installed servers (default build/pg/18/...)
+# environment: PG               the major release of PostgreSQL (default 18)
+#              STOCK, PATCHED   installed servers (default build/pg/MAJOR/...)
 #              REDOAHEAD        the program (default build/redoahead)
 
 . "$BATS_TEST_DIRNAME/../../scripts/lib/common.sh"
 . "$BATS_TEST_DIRNAME/lib/common.bash"
 
-STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/18/stock}")
-PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/18/patched}")
+STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/$pg_major/stock}")
+PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/$pg_major/patched}")
 REDOAHEAD=${REDOAHEAD:-$redoahead_root/build/redoahead}
 
 # Settings that recovery by the stock server does not know.
@@ -101,7 +102,7 @@ make_cluster() {			# DATA [SETTING...]
 	local data=$1
 	shift
 	as_server_user "$PATCHED/bin/initdb" -D "$data" -A trust --no-sync --no-instructions \
-		--locale=C --encoding=UTF8 --wal-segsize="${WAL_SEGMENT_MB:-1}" >"$data.initdb" 2>&1 || { cat "$data.initdb"; return 1; }
+		--data-checksums --locale=C --encoding=UTF8 --wal-segsize="${WAL_SEGMENT_MB:-1}" >"$data.initdb" 2>&1 || { cat "$data.initdb"; return 1; }
 	rm "$data.initdb"
 	settings "$data" listen_addresses= autovacuum=off fsync=off full_page_writes=off \
 		shared_buffers=4MB max_wal_size=20GB checkpoint_timeout=1d wal_keep_size=20GB \

@@ -10,6 +10,7 @@ cgroup_mount() { findmnt -nro TARGET -t cgroup2 | head -n 1; }
 
 # Why no such machine can be had here; nothing if one can.
 why_no_machine() {
+	[ "$pg_major" = 18 ] || { echo "the machine that is booted has a cluster of PostgreSQL 18"; return; }
 	if [ "$(id -u)" -ne 0 ]; then
 		echo "needs root"
 	elif [ ! -x /lib/systemd/systemd ] || [ ! -e /lib/systemd/system/postgresql@.service ]; then

@@ -152,14 +152,16 @@ recover_held() {			# SERVER
 
 # Blocks that the startup process read, by the server's own statistics.
 server_blocks() {			# DATA
-	sql "$1" -c "SELECT ((SELECT sum(read_bytes) / 8192 FROM pg_stat_io
+	sql "$1" -c "SELECT ((SELECT sum(reads) FROM pg_stat_io
 		WHERE backend_type = 'startup' AND object = 'relation') +
 		(SELECT sum(blks_read) FROM pg_stat_slru))::bigint"
 }
 
-# The same for WAL, calls and bytes, which must agree with the trace's.
+# The same for WAL, calls and bytes, which must agree with the trace's.  PostgreSQL 17 does
+# not count them.
 wal_agrees() {	# DATA
 	local traced server
+	[ "$pg_major" -ge 18 ] || return 0
 	traced=$(reported "$1" '"%d|%d" % (r["wal"]["reads"], r["wal"]["bytes"])')
 	server=$(sql "$1" -c "SELECT reads, read_bytes::bigint FROM pg_stat_io
 		WHERE backend_type = 'startup' AND object = 'wal' AND reads > 0")
