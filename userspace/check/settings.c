@@ -210,18 +210,57 @@ replays_others(const struct check *check)
 		faccessat(check->cluster.dirfd, "recovery.signal", F_OK, 0) == 0;
 }
 
-/* Is there an image in WAL wherever a crash could leave a block half written? */
+/* Is a flag set in the server's configuration?  If that is not known, it has its default. */
 static bool
-images_protect(const struct check *check)
+is_set(const struct check *check, const char *name, bool initial)
 {
-	bool		flag = check->control.full_page_writes;
+	bool		flag = initial;
 
-	if (!replays_others(check) && check->config_file[0] != '\0')
-	{
-		flag = true;
-		(void) config_value__flag(config__get(&check->config, "full_page_writes", "on"), &flag);
-	}
+	if (check->config_file[0] != '\0')
+		(void) config_value__flag(config__get(&check->config, name, initial ? "on" : "off"), &flag);
 	return flag;
+}
+
+/*
+ * Is there an image in WAL wherever a crash could tear a block?  Checkpoints have what WAL
+ * of another server has, and what that of this one had at the last of them.
+ */
+static void
+check_images(struct check *check)
+{
+	struct needs *needs = &check->needs;
+	bool		others = replays_others(check);
+
+	if (check->control.full_page_writes ?
+		others || is_set(check, "full_page_writes", true) :
+		!others && is_set(check, "full_page_writes", true) &&
+		is_set(check, "wal_keep_block_data", false))
+		needs__add(needs, "full_page_writes", NEED_OK, "on: where WAL has an image of a block, redo "
+				   "does not read it, and redoahead gains less");
+	else if (others)
+	{
+		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, or its archive may "
+				   "have no images (wal_keep_block_data): blocks that a crash of this server tears "
+				   "stay so, unless storage writes whole blocks");
+		if (check->control.checksums)
+			needs__remedy(needs, "pg_checksums --check -D %s # after a crash; restore a base backup "
+						  "if it finds any", check->pgdata);
+		else
+			needs__remedy(needs, "# after a crash, restore a base backup");
+	}
+	else if (is_set(check, "full_page_writes", true))
+	{
+		needs__add(needs, "full_page_writes", NEED_WARNING, "on, but not at the last checkpoint: "
+				   "blocks that a crash tears before the next one stay so, unless storage writes "
+				   "whole blocks");
+		needs__remedy(needs, "psql -c CHECKPOINT");
+	}
+	else
+	{
+		needs__add(needs, "full_page_writes", NEED_WARNING, "off: blocks that a crash left half "
+				   "written stay so, unless storage writes whole blocks");
+		check__set(check, "full_page_writes", "on", false);
+	}
 }
 
 /* What redo does for safety. */
@@ -237,21 +276,5 @@ check__wal(struct check *check)
 				   "keep them");
 	else
 		needs__add(needs, "data_checksums", NEED_OK, "off: no cost, but damaged blocks are not found");
-	if (images_protect(check))
-		needs__add(needs, "full_page_writes", NEED_OK, "on: where WAL has an image of a block, redo "
-				   "does not read it, and redoahead gains less");
-	else if (replays_others(check))
-	{
-		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, or its archive may "
-				   "have no images (wal_keep_block_data): blocks that a crash of this server leaves "
-				   "half written stay so, unless storage writes whole blocks");
-		needs__remedy(needs, "pg_checksums --check -D %s # after a crash, and restore a base backup "
-					  "if it finds any", check->pgdata);
-	}
-	else
-	{
-		needs__add(needs, "full_page_writes", NEED_WARNING, "off: blocks that a crash left half "
-				   "written stay so, unless storage writes whole blocks");
-		check__set(check, "full_page_writes", "on", false);
-	}
+	check_images(check);
 }

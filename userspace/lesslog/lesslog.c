@@ -292,7 +292,7 @@ filter(struct lesslog *lesslog)
 
 /*
  * Archive a file.  Signals that end programs wait until what is incomplete has been
- * removed; a filter, which leaves nothing, they end at once.  Returns 0, or -errno after a
+ * removed; a filter, which makes no files, they end at once.  Returns 0, or -errno after a
  * message.
  */
 int

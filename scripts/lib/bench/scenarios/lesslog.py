@@ -1,7 +1,8 @@
 """The archive of a primary, with full-page images and without.
 
-pgbench with a checkpoint every 30 s, as in s1, over a table in shared buffers; then each complete
-WAL segment is archived, by zstd, or by `redoahead lesslog --compress zstd`:
+pgbench with a checkpoint every 30 s, as in s1, but over a table larger than shared buffers, so that
+most transactions change pages that have had no image since; then each complete WAL segment is
+archived, by zstd, or by `redoahead lesslog --compress zstd`:
 
     on, lz4:transform       with images as they are, and compressed
     off                     without full_page_writes
@@ -109,6 +110,7 @@ def measure(bench, config, base, place, program, seconds):
 
 def parts(size):
     of = s1.scaled(size)
+    of['scale'] *= 3
     return (Part('archive', f'loads of {of["seconds"]} s, pgbench scale {of["scale"]}, a '
                  f'checkpoint every {s1.LOAD["checkpoint_timeout"]}', tuple(CONFIGS), opened,
                  facts={**of, 'settings': s1.LOAD}),)
