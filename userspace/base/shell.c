@@ -19,6 +19,7 @@ int
 shell__run(const char *command, int input, int output)
 {
 	int			status;
+	pid_t		parent = getpid();
 	pid_t		pid = fork();
 
 	if (pid == 0)
@@ -29,6 +30,9 @@ shell__run(const char *command, int input, int output)
 		(void) sigprocmask(SIG_SETMASK, &none, NULL);
 		(void) signal(SIGPIPE, SIG_DFL);
 		(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
+		/* It may have been killed before. */
+		if (getppid() != parent)
+			_exit(126);
 		if ((input >= 0 && dup2(input, STDIN_FILENO) < 0) ||
 			(output >= 0 && dup2(output, STDOUT_FILENO) < 0))
 			_exit(126);
