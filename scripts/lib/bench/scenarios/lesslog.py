@@ -91,18 +91,17 @@ def measure(bench, config, base, place, program, seconds):
     with postgres.serving(bench.builds['patched'], directory, {**s1.LOAD, **settings}, place,
                           'load.log') as server:
         server.prewarm('pgbench')
-        start = postgres.parse_lsn(server.sql('SELECT pg_current_wal_insert_lsn()')[0][0])
+        # The load has segments of its own.
+        start = postgres.parse_lsn(server.sql('SELECT pg_switch_wal()')[0][0])
         run = s1.pgbench(server, seconds)
-        end = postgres.parse_lsn(server.sql('SELECT pg_current_wal_flush_lsn()')[0][0])
+        server.sql('SELECT pg_switch_wal()')
+        end = postgres.parse_lsn(server.sql('SELECT pg_current_wal_insert_lsn()')[0][0])
         server.stop('immediate')
     segments = complete_segments(os.path.join(directory, 'pg_wal'), start, end)
     run.update(archive(segments, place, program if by_lesslog else None))
-    size = sum(os.path.getsize(path) for path in segments)
-    run['archived_share'] = run['archived_bytes'] / size
-    # What was left out at either end is like the rest.
-    run['archived_bytes_per_transaction'] = round(
-        run['archived_share'] * run['wal_bytes_per_transaction'], 1)
+    run['archived_bytes_per_transaction'] = round(run['archived_bytes'] / run['transactions'], 1)
     if by_lesslog:
+        size = sum(os.path.getsize(path) for path in segments)
         run['lesslog_bytes_per_cpu_second'] = round(size / run['lesslog_cpu_seconds'])
     postgres.remove_tree(directory)
     return run
