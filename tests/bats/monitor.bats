@@ -82,7 +82,7 @@ disconnect_server() {
 	cat "$work/disturbed"
 	grep -q '1000 connections' "$work/disturbed"
 	wait_until "the status" status_is waiting phase
-	wait_until "the descriptors of before" descriptors_are "$before"
+	wait_until "the descriptors of before" descriptors_at_most "$before"
 	echo "CPU ticks: $(($(awk '{ print $14 + $15 }' "/proc/$daemon/stat") - cpu))"
 	[ $(($(awk '{ print $14 + $15 }' "/proc/$daemon/stat") - cpu)) -le 300 ]
 	no grep -E 'error|warning' "$work/log"

@@ -112,7 +112,7 @@ load lib/daemon
 	cp -r "$pgdata/global" "$work/other/"
 	"$tools/ring_producer" -D "$work/other" --socket "$socket" >"$work/out"
 	[ "$(field status)" = 2 ]
-	wait_until "closed descriptors" descriptors_are "$before"
+	wait_until "closed descriptors" descriptors_at_most "$before"
 	relation base/5/16384 10
 	produce --count 10 --blocks 10
 	[ "$(field status)" = 0 ]
@@ -236,7 +236,7 @@ load lib/daemon
 		[ "$i" -ne 5 ] || { fds=$(descriptors); rss=$(resident); }
 	done
 	# Its threads have some open for a moment.
-	wait_until "no more descriptors than at first" eval '[ "$(descriptors)" -le "$fds" ]'
+	wait_until "no more descriptors than at first" descriptors_at_most "$fds"
 	[ "$(resident)" -le $((rss + 256)) ]
 	[ "$(resident)" -le 65536 ]
 	no holds base/
