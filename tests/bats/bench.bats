@@ -143,7 +143,8 @@ load lib/bench
 	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'cache'):
 	        assert run[name] is not None, name
 	    assert run['blocks_read'] > 800, run        # all of the load is in the WAL
-	    assert len(run['disk_mean_in_flight']) == 8 and all(run['disk_reads']), run
+	    # A redo that finds all blocks read ahead can be over before a sample is taken.
+	    assert run['redo_seconds'] < 0.2 or len(run['disk_mean_in_flight']) == 8 and all(run['disk_reads']), run
 	    model = run['disk_model']
 	    assert model['disks'] == 8 and model['phase'] == 'run' and len(model['disk']) == 8, model
 	assert header['model_healthy'] in (True, False)
