@@ -164,8 +164,6 @@ def remove_images(home, program, facts, say):
         summary = json.loads(postgres.run([ours, 'lesslog', '--json', path, f'{path}.new']))
         if summary.get('unchanged_reason'):
             raise postgres.PostgresError(f'{path}: {summary["unchanged_reason"]}')
-        # As `zstd --sparse` restores it: what is zero is not read.
-        postgres.run(['fallocate', '--dig-holes', f'{path}.new'])
         postgres.run(['chmod', f'{postgres.SEALED:o}', f'{path}.new'])
         postgres.move(f'{path}.new', path)
         for key in SUMMED:
