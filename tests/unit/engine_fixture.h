@@ -180,7 +180,7 @@ stop(void **state)
 	return 0;
 }
 
-static void
+static inline void
 offer(uint32_t block, uint64_t lsn)
 {
 	const struct redoahead_ref ref = {
@@ -191,7 +191,7 @@ offer(uint32_t block, uint64_t lsn)
 	engine__offer(engine, &ref, 1);
 }
 
-static void
+static inline void
 run(uint64_t replay_lsn)
 {
 	fake_now_us += ROUND_US;

@@ -111,8 +111,6 @@ TEST(samples_thin_out)
 /* While redo does not advance, no time left is known. */
 TEST(stalled)
 {
-	struct progress progress;
-
 	progress__begin(&progress, 1000000);
 	progress__update(&progress, 100, 1000000);
 	progress__update(&progress, 200, 3000000);

@@ -9,8 +9,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "engine/reader.h"
+#include "wal/page.h"
 
 /* A run that is in flight. */
 struct reader_request
@@ -69,6 +71,7 @@ reader__begin(struct reader *reader, const struct relpath_layout *layout)
 	reader->max_run = BACKEND_MAX_BYTES / layout->block_size;
 	if (reader->max_run > reader->io_depth)
 		reader->max_run = reader->io_depth;
+	reader->wal_lsn = 0;
 	reader->now_us = reader->clock();
 	memset(&reader->counters, 0, sizeof(reader->counters));
 	relations__begin(&reader->relations);
@@ -133,6 +136,18 @@ fail_blocks(struct reader *reader, const struct block_run *run, uint32_t first,
 	reader__log(reader, run, first, blocks, counters__fail_name(reason), latency_us);
 }
 
+/* Is the first page of a run that was read WAL of its position, not of a recycled segment? */
+static bool
+is_current(const struct block_run *run, int fd, uint32_t block_size)
+{
+	struct wal_page_header header;
+	struct iovec vector = {&header, sizeof(header)};
+
+	/* It is resident; if not, it is not worth waiting for. */
+	return preadv2(fd, &vector, 1, (off_t) run->block * block_size, RWF_NOWAIT) ==
+		(ssize_t) sizeof(header) && header.lsn == run->lsn;
+}
+
 /* A request is complete: count its blocks and release what it holds. */
 static void
 complete(struct reader *reader, uint32_t token, int32_t result)
@@ -145,10 +160,12 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 
 	reader->in_flight -= reader__weight(run);
 	reader->free_tokens[reader->free_count++] = token;
-	fdcache__unpin(file);
-
 	if (result > 0)
 		present = (uint32_t) result / reader->layout.block_size;
+	if (is_wal(run) && present > 0 && run->lsn > reader->wal_lsn &&
+		is_current(run, file->fd, reader->layout.block_size))
+		reader->wal_lsn = run->lsn;
+	fdcache__unpin(file);
 	request->file = NULL;
 	if (is_wal(run))
 		reader->counters.wal_blocks_read += present;

@@ -120,7 +120,7 @@ submit_wal(struct engine *engine, uint64_t decode_lsn)
 
 	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit *
 				  engine->reader.layout.block_size);
-	while (walahead__next(&engine->wal, decode_lsn, &run))
+	while (walahead__next(&engine->wal, decode_lsn, engine->reader.wal_lsn, &run))
 	{
 		if (!has_room(engine, reader__weight(&run)))
 			return false;

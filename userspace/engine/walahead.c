@@ -4,21 +4,25 @@
  *
  * The startup process reads the WAL in order, block by block, and cannot look ahead
  * while it waits for that.  The kernel's read-ahead is 128 kB, and its requests queue
- * behind ours: on a busy array each takes about 100 ms.  So the next few megabytes are
- * read in large requests.  Beyond the end of the WAL there may be recycled segments; a
- * few megabytes of them may be read in vain.
+ * behind ours: on a busy array each takes about 100 ms.  So WAL is read in large requests,
+ * far ahead, because WAL whose full-page images have been removed names few blocks in each
+ * megabyte.  Behind the end of WAL there may be recycled segments, and how much of them is
+ * read in vain is bounded: reading goes on once the pages read last turned out to be WAL.
  *
  * A pure function of positions; reads nothing.
  */
 #include "engine/walahead.h"
 
 /* How far to read ahead of decoding, at most and at least, and the size of a read, bytes. */
-#define WAL_AHEAD	(8 * 1024 * 1024)
+#define WAL_AHEAD	(128 * 1024 * 1024)
 #define MIN_AHEAD	(256 * 1024)
 #define WAL_CHUNK	(128 * 1024)
 
+/* How far to read beyond the last page that is known to be WAL, bytes. */
+#define UNKNOWN_AHEAD	(32 * 1024 * 1024)
+
 /* Part of the read-ahead limit that may hold WAL. */
-#define WAL_PART	16
+#define WAL_PART	4
 
 /* A recovery begins. */
 void
@@ -42,9 +46,13 @@ walahead__fit(struct walahead *wal, uint64_t memory_bytes)
 		wal->ahead = MIN_AHEAD;
 }
 
-/* The next part to read, given the decode LSN; false if that is far enough. */
+/*
+ * The next part to read, given the decode LSN and the latest position where a page of WAL
+ * has been read, 0 if none has; false if that is far enough.
+ */
 bool
-walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run)
+walahead__next(struct walahead *wal, uint64_t decode_lsn, uint64_t known_lsn,
+			   struct block_run *run)
 {
 	uint64_t	segments = (UINT64_C(1) << 32) / (wal->segment_bytes > 0 ? wal->segment_bytes : 1);
 	uint64_t	segment;
@@ -55,7 +63,10 @@ walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run)
 	/* The decode LSN may jump. */
 	if (wal->next < decode_lsn || wal->next > decode_lsn + WAL_AHEAD + WAL_CHUNK)
 		wal->next = decode_lsn / WAL_CHUNK * WAL_CHUNK;
-	if (wal->next >= decode_lsn + wal->ahead)
+	if (known_lsn < decode_lsn)
+		known_lsn = decode_lsn;
+	if (wal->next >= decode_lsn + wal->ahead ||
+		(wal->next > known_lsn && wal->next - known_lsn >= UNKNOWN_AHEAD))
 		return false;
 
 	segment = wal->next / wal->segment_bytes;

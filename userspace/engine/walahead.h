@@ -21,7 +21,8 @@ struct walahead
 
 void		walahead__begin(struct walahead *wal, const struct relpath_layout *layout);
 void		walahead__fit(struct walahead *wal, uint64_t memory_bytes);
-bool		walahead__next(struct walahead *wal, uint64_t decode_lsn, struct block_run *run);
+bool		walahead__next(struct walahead *wal, uint64_t decode_lsn, uint64_t known_lsn,
+						   struct block_run *run);
 void		walahead__take(struct walahead *wal, const struct block_run *run);
 
 #endif							/* REDOAHEAD_ENGINE_WALAHEAD_H */
