@@ -221,6 +221,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(scan(after, &again, &more) == 0);
 		check(more.count == 0 && again.counts.records == segment.counts.records);
 		check(again.counts.images == segment.counts.images - segment.counts.images_removed);
+		check(again.rest_crc == segment.rest_crc);
 	}
 	edits__destroy(&edits);
 	edits__destroy(&more);

@@ -116,7 +116,7 @@ end_body(uint8_t rmid, uint8_t info)
 }
 
 /* A usual record: an image as it is, the block's data, main data. */
-static uint64_t
+static inline uint64_t
 add_usual(uint8_t rmid, uint8_t info)
 {
 	begin_body();
@@ -135,7 +135,7 @@ fill_up_to(size_t place)
 }
 
 /* Fill the segment up to its end, with a record that ends behind it. */
-static void
+static inline void
 fill_segment(void)
 {
 	fill_up_to(WRITER_SEGMENT);
@@ -190,7 +190,7 @@ change(void)
 }
 
 /* The first segment must not decode, for a reason. */
-static void
+static inline void
 expect_refused(const char *reason)
 {
 	assert_int_equal(scan(writer.wal), -EBADMSG);
@@ -277,7 +277,7 @@ expect_changed(const struct wal_record *old, const struct wal_record *new)
  * Compare the segment after the change with that before: the same records, of which images
  * may be removed; the same page headers; and nothing more to remove.
  */
-static void
+static inline void
 expect_same_but_images(void)
 {
 	const struct wal_reader_options options = {

@@ -2,10 +2,10 @@
  * lesslog.c
  *		Archives a file of WAL without the full-page images that redo can do without.
  *
- * A segment is decoded first, and nothing is written until all of it has been (segment.c).
- * Then it is copied with the changes, compressed, read back from the device and compared, and
- * only then gets its name in the archive.  What is no segment, or does not decode, is archived
- * as it is.
+ * A segment is decoded first, and again with the changes; nothing is written before (segment.c,
+ * verify.c).  Then it is copied with the changes, compressed, read back from the device and
+ * compared, and only then gets its name in the archive.  What is no segment, or does not
+ * decode, is archived as it is.
  *
  * The server removes WAL that this program has archived, so it succeeds only if the file is
  * complete and on disk; and what is in the archive is never replaced.
@@ -92,6 +92,7 @@ examine(struct lesslog *lesslog)
 	struct lesslog_summary *summary = &lesslog->summary;
 	struct content *content = &lesslog->content;
 	struct wal_long_page_header header = {0};
+	const char *remedy_of_segment = "see what pg_waldump reports of it";
 	int			err = 0;
 
 	if (name != NULL && !segment__is_name(name))
@@ -112,14 +113,20 @@ examine(struct lesslog *lesslog)
 		if (err == 0)
 			err = segment__scan(&summary->segment, (struct wal_source) {read_segment, lesslog},
 								&content->edits, summary->unchanged);
+		if (err == 0 && content->edits.count > 0)
+		{
+			err = verify__segment(content, &summary->segment, summary->unchanged);
+			remedy_of_segment = "report it as a fault of redoahead, with the segment";
+		}
 	}
 	else
 		snprintf(summary->unchanged, sizeof(summary->unchanged), "%s", content__error(err));
 	if (err == -EBADMSG || err == -ENODATA)
 	{
 		edits__destroy(&content->edits);
-		log_warning("\"%s\" is archived unchanged: %s; see what pg_waldump reports of it", path,
-					summary->unchanged);
+		summary->segment.counts = (struct segment_counts) {0};
+		log_warning("\"%s\" is archived unchanged: %s; %s", path, summary->unchanged,
+					remedy_of_segment);
 		return 0;
 	}
 	if (err < 0)
@@ -163,16 +170,6 @@ write_content(struct lesslog *lesslog, int fd)
 	return err;
 }
 
-/* Compare a file in the archive with the content.  Returns 0 or -errno with a message. */
-static int
-verify(struct lesslog *lesslog, int fd, char message[WAL_MESSAGE_BYTES])
-{
-	if (lesslog->content.edits.count > 0)
-		return verify__segment(&lesslog->content, &lesslog->summary.segment, fd,
-							   lesslog->options->method, message);
-	return fd < 0 ? 0 : verify__same(&lesslog->content, fd, lesslog->options->method, message);
-}
-
 /*
  * There is a file already: has an earlier run archived it?  It may have been archived with
  * its images, too.  Returns 0 or -errno after a message.
@@ -184,7 +181,7 @@ take_existing(struct lesslog *lesslog, int fd)
 	char		ignored[WAL_MESSAGE_BYTES];
 	struct edits edits = lesslog->content.edits;
 	struct stat st = {0};
-	int			err = verify(lesslog, fd, message);
+	int			err = verify__same(&lesslog->content, fd, lesslog->options->method, message);
 
 	if (err == -EILSEQ && edits.count > 0)
 	{
@@ -229,7 +226,7 @@ write_file(struct lesslog *lesslog)
 	}
 	if (err == 0)
 	{
-		err = verify(lesslog, output->fd, message);
+		err = verify__same(&lesslog->content, output->fd, lesslog->options->method, message);
 		if (err < 0)
 		{
 			log_error("\"%s\" is not what was written to it: %s; check the device of the archive",
@@ -277,19 +274,6 @@ archive(struct lesslog *lesslog)
 	return existing;
 }
 
-/* Write the content to standard output.  Returns 0 or -errno after a message. */
-static int
-filter(struct lesslog *lesslog)
-{
-	char		message[WAL_MESSAGE_BYTES];
-	int			err = verify(lesslog, -1, message);
-
-	if (err == 0)
-		return write_content(lesslog, STDOUT_FILENO);
-	log_error("cannot read \"%s\": %s; %s", lesslog->options->path, message, remedy(err));
-	return err;
-}
-
 /*
  * Archive a file.  Signals that end programs wait until what is incomplete has been
  * removed; a filter, which makes no files, they end at once.  Returns 0, or -errno after a
@@ -318,7 +302,7 @@ lesslog__run(const struct lesslog_options *options)
 	if (err == 0)
 		err = examine(&lesslog);
 	if (err == 0)
-		err = to_file ? archive(&lesslog) : filter(&lesslog);
+		err = to_file ? archive(&lesslog) : write_content(&lesslog, STDOUT_FILENO);
 	output__close(&lesslog.output);
 	content__close(&lesslog.content);
 	if (lesslog.signal_fd >= 0)

@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lesslog/rest.h"
 #include "lesslog/segment.h"
+#include "wal/crc.h"
 #include "wal/segments.h"
 
 /* WAL of one segment, for the reader. */
@@ -319,18 +321,18 @@ take_record(struct scan *scan)
 	const struct wal_record *record = &scan->reader.record;
 	struct segment_counts *counts = &scan->segment->counts;
 	unsigned	images = 0;
-	enum segment_kept reason;
+	bool		removed;
 
 	counts->records++;
 	for (unsigned i = 0; i < record->block_count; i++)
 		images += record->blocks[i].restored;
-	if (images == 0)
-		return 0;
 	counts->images += images;
-	reason = why_kept(record);
-	if (reason == SEGMENT_KEPT_COUNT)
+	removed = images > 0 && why_kept(record) == SEGMENT_KEPT_COUNT;
+	scan->segment->rest_crc = rest__add(scan->segment->rest_crc, record, removed);
+	if (removed)
 		return remove_images(scan);
-	counts->kept[reason]++;
+	if (images > 0)
+		counts->kept[why_kept(record)]++;
 	return 0;
 }
 
@@ -385,6 +387,7 @@ segment__scan(struct segment *segment, struct wal_source source, struct edits *e
 	int			err = wal_reader__create(&scan.reader, &options);
 
 	segment->counts = (struct segment_counts) {0};
+	segment->rest_crc = CRC_START;
 	if (err == 0)
 		err = take_records(&scan);
 	if (err == -ENOMEM)

@@ -42,6 +42,7 @@ struct segment
 	uint32_t	segment_bytes;	/* its size, bytes */
 	uint32_t	page_bytes;		/* size of a page, bytes */
 	uint32_t	timeline;		/* that of its name */
+	uint32_t	rest_crc;		/* CRC-32C of all of the records that stays as it is */
 	struct segment_counts counts;
 };
 

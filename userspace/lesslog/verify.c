@@ -1,10 +1,10 @@
 /*
  * verify.c
- *		Is an archived file what it should be?
+ *		Is a segment without its images, and an archived file, what it should be?
  *
- * It is decompressed and compared with the content byte by byte.  A segment from which
- * images were removed is decoded again, too, as far as it was compared: it must have the
- * same records, with the right CRCs, and nothing more to remove.
+ * The segment is decoded again: it must have the same records, with the right CRCs, all of
+ * which is as it was but for images, and nothing more to remove.  The archived file is
+ * decompressed and compared with the content byte by byte.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,116 +13,53 @@
 #include "lesslog/decompress.h"
 #include "lesslog/verify.h"
 
-/* A comparison, from the start to the end. */
-struct comparison
+/* What a segment is decoded from again. */
+struct changed
 {
 	const struct content *content;
-	struct decompressor archived;	/* the archived file */
-	uint64_t	done;			/* bytes that are equal */
-	bool		file;			/* there is a file to compare with */
-	uint64_t	lsn;			/* of the content's first byte, if it is decoded */
-	int			err;			/* what was found, 0: nothing yet */
-	const char *problem;		/* the same in words */
+	uint64_t	lsn;			/* of its first byte */
 };
 
-/* Note what is wrong.  Returns err. */
+/* Write a message.  Returns err. */
 static int
-differs(struct comparison *comparison, int err, const char *problem)
+fail(int err, const char *problem, char message[WAL_MESSAGE_BYTES])
 {
-	comparison->err = err;
-	comparison->problem = problem;
+	snprintf(message, WAL_MESSAGE_BYTES, "%s", problem);
 	return err;
 }
 
-/* Likewise for an error of decompress__read(). */
+/* Compare what is decompressed.  Returns as verify__same(). */
 static int
-is_damaged(struct comparison *comparison, int err)
-{
-	return differs(comparison, err,
-				   err == -EBADMSG ? "it is damaged or incomplete" : strerror(-err));
-}
-
-/*
- * Compare up to a place in the content.  Returns 0, -EILSEQ if the file differs, -EBADMSG if
- * it is damaged, or another -errno.
- */
-static int
-compare(struct comparison *comparison, uint64_t until)
+compare(const struct content *content, struct decompressor *archived,
+		char message[WAL_MESSAGE_BYTES])
 {
 	static char wanted[CONTENT_PIECE];
 	static char found[CONTENT_PIECE];
+	uint64_t	done = 0;
+	long		n;
 
-	while (comparison->file && comparison->done < until)
+	do
 	{
-		uint64_t	left = until - comparison->done;
+		uint64_t	left = content->bytes - done;
 		size_t		piece = left < CONTENT_PIECE ? (size_t) left : CONTENT_PIECE;
-		int			err = content__read(comparison->content, comparison->done, wanted, piece);
-		long		n;
+		int			err = content__read(content, done, wanted, piece);
 
 		if (err < 0)
-			return differs(comparison, err, content__error(err));
-		n = decompress__read(&comparison->archived, found, piece);
+			return fail(err, content__error(err), message);
+		/* At the end, one byte more than there may be. */
+		n = decompress__read(archived, found, piece > 0 ? piece : 1);
 		if (n < 0)
-			return is_damaged(comparison, (int) n);
+			return fail((int) n, n == -EBADMSG ? "it is damaged or incomplete" :
+						strerror((int) -n), message);
 		if (n < (long) piece)
-			return differs(comparison, -EILSEQ, "it is shorter");
+			return fail(-EILSEQ, "it is shorter", message);
+		if (n > (long) piece)
+			return fail(-EILSEQ, "it is longer", message);
 		if (memcmp(wanted, found, piece) != 0)
-			return differs(comparison, -EILSEQ, "it has other content");
-		comparison->done += piece;
-	}
+			return fail(-EILSEQ, "it has other content", message);
+		done += piece;
+	} while (n > 0);
 	return 0;
-}
-
-/* The file has been compared: it must end here. */
-static int
-compare_end(struct comparison *comparison)
-{
-	char		byte;
-	long		n = comparison->file ? decompress__read(&comparison->archived, &byte, 1) : 0;
-
-	if (n < 0)
-		return is_damaged(comparison, (int) n);
-	return n > 0 ? differs(comparison, -EILSEQ, "it is longer") : 0;
-}
-
-/* The "read" of a wal_source: what is read was compared. */
-static long
-read_compared(void *context, uint64_t lsn, void *out, size_t bytes)
-{
-	struct comparison *comparison = context;
-	uint64_t	from = lsn - comparison->lsn;
-	int			err = compare(comparison, from + bytes);
-
-	if (err == 0)
-		err = content__read(comparison->content, from, out, bytes);
-	return err < 0 ? err : (long) bytes;
-}
-
-/* Begin to compare with a file, or with nothing. */
-static int
-begin(struct comparison *comparison, const struct content *content, int fd,
-	  enum compress_method method)
-{
-	int			err = 0;
-
-	*comparison = (struct comparison) {.content = content,.file = fd >= 0};
-	if (comparison->file)
-		err = decompress__begin(&comparison->archived, method, fd);
-	return err < 0 ? differs(comparison, err, strerror(-err)) : 0;
-}
-
-/* The end.  Returns err, with a message. */
-static int
-end(struct comparison *comparison, int err, char message[WAL_MESSAGE_BYTES])
-{
-	if (comparison->err < 0)
-	{
-		err = comparison->err;
-		snprintf(message, WAL_MESSAGE_BYTES, "%s", comparison->problem);
-	}
-	if (comparison->file)
-		decompress__destroy(&comparison->archived);
-	return err;
 }
 
 /*
@@ -133,41 +70,45 @@ int
 verify__same(const struct content *content, int fd, enum compress_method method,
 			 char message[WAL_MESSAGE_BYTES])
 {
-	struct comparison comparison;
-	int			err = begin(&comparison, content, fd, method);
+	struct decompressor archived;
+	int			err = decompress__begin(&archived, method, fd);
 
-	if (err == 0)
-		err = compare(&comparison, content->bytes);
-	if (err == 0)
-		err = compare_end(&comparison);
-	return end(&comparison, err, message);
+	if (err < 0)
+		return fail(err, strerror(-err), message);
+	err = compare(content, &archived, message);
+	decompress__destroy(&archived);
+	return err;
+}
+
+/* The "read" of a wal_source: the changed content. */
+static long
+read_changed(void *context, uint64_t lsn, void *out, size_t bytes)
+{
+	const struct changed *changed = context;
+	int			err = content__read(changed->content, lsn - changed->lsn, out, bytes);
+
+	return err < 0 ? err : (long) bytes;
 }
 
 /*
- * Is the content, and the file with it, if there is one (fd >= 0), the segment without
- * the images that were to be removed?  Returns as verify__same().
+ * Is the content, with its changes, the segment without the images that were to be removed?
+ * Returns 0; or with a message -EBADMSG if it is not, or another -errno.
  */
 int
-verify__segment(const struct content *content, const struct segment *segment, int fd,
-				enum compress_method method, char message[WAL_MESSAGE_BYTES])
+verify__segment(const struct content *content, const struct segment *segment,
+				char message[WAL_MESSAGE_BYTES])
 {
 	struct segment found = *segment;
 	struct edits edits = {0};
-	struct comparison comparison;
-	int			err = begin(&comparison, content, fd, method);
+	struct changed changed = {content, segment->lsn};
+	int			err = segment__scan(&found, (struct wal_source) {read_changed, &changed}, &edits,
+									message);
 
-	comparison.lsn = segment->lsn;
-	if (err == 0)
-		err = segment__scan(&found, (struct wal_source) {read_compared, &comparison}, &edits,
-							message);
-	if (err == 0)
-		err = compare(&comparison, content->bytes);
-	if (err == 0)
-		err = compare_end(&comparison);
-	if (err == 0 && (edits.count > 0 || found.counts.records != segment->counts.records ||
-					 found.counts.images !=
-					 segment->counts.images - segment->counts.images_removed))
-		err = differs(&comparison, -EBADMSG, "it has other records");
+	if (err == 0 &&
+		(edits.count > 0 || found.counts.records != segment->counts.records ||
+		 found.counts.images != segment->counts.images - segment->counts.images_removed ||
+		 found.rest_crc != segment->rest_crc))
+		err = fail(-EBADMSG, "it would have other records", message);
 	edits__destroy(&edits);
-	return end(&comparison, err, message);
+	return err;
 }
