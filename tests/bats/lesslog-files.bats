@@ -110,7 +110,6 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	cmp "$out" "$out.2"
 	# What is no segment passes, and a reader that goes is an error.
 	[ "$(echo history | lesslog - - 2>&1)" = history ]
-	[ -z "$(lesslog - - </dev/null 2>&1)" ]
 	run -1 bash -o pipefail -c '"$1" lesslog "$2" - 2>&1 >&3 3>&- | cat' - "$redoahead" "$wal" 3> >(exec 0<&-)
 	[[ $output == *'cannot write "-": Broken pipe'* ]]
 }
@@ -223,6 +222,8 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	refused "cannot open the directory of \"$work/none/file\": No such file" "$wal" "$work/none/file"
 	refused "cannot open the directory of \"$wal/file\": Not a directory" "$wal" "$wal/file"
 	refused "cannot open the directory of \"$work/archive/\": Is a directory" "$wal" "$work/archive/"
+	refused "standard input is empty" - "$out" </dev/null
+	refused "standard input is empty" - - < <(true)
 	mkdir "$out"
 	run -1 lesslog "$wal" "$out"
 	[[ $output == *"\"$out\" exists, and is no file; give another name"* ]]

@@ -136,6 +136,13 @@ backup_range() {
 		"$PLAIN"/*.backup
 }
 
+# A position so many bytes behind the base backup.
+backup_end_and() {			# BYTES
+	local stop
+	stop=$(backup_range | sed -n 's/-e //p')
+	printf '%s/%X\n' "${stop%/*}" $((16#${stop#*/} + $1))
+}
+
 # Lost otherwise: base backups.  A page that is copied while it is being written is torn.
 @test "images in the WAL of a base backup stay, and repair each page that it copied torn" {
 	local torn
@@ -214,10 +221,26 @@ for rmgr, lsn in re.findall(r"rmgr: (\w+) [^\n]*lsn: (\w+/\w+),(?=[^\n]*(?:\n\t[
 print(before, within)' "$@"
 }
 
-# Lost otherwise: base backups that begin while the setting is switched on and off, or that
-# outlast a reload.
+# Begin and end a base backup of $primary by hand; the file of its name gets start and stop.
+begin_backup() {			# NAME
+	mkfifo "$CASE/$1.commands"
+	as_server_user "$PATCHED/bin/psql" -XAtq -h "$primary" -d postgres <"$CASE/$1.commands" >"$CASE/$1" 3>&- &
+	exec {backup_commands[$1]}>"$CASE/$1.commands"
+	echo "select pg_backup_start('$1', true);" >&"${backup_commands[$1]}"
+	wait_until "start of the $1 backup" test -s "$CASE/$1"
+}
+
+end_backup() {				# NAME
+	echo "select lsn from pg_backup_stop(false);" >&"${backup_commands[$1]}"
+	exec {backup_commands[$1]}>&-
+	wait_until "stop of the $1 backup" eval '[ "$(wc -l <"$CASE/$1")" -ge 2 ]'
+}
+
+# Lost otherwise: base backups that begin while the setting is switched on and off, that
+# outlast a reload, or another base backup.
 @test "reloads take effect at once, and no base backup loses images by them" {
-	local primary=$CASE/primary
+	local primary=$CASE/primary from between to
+	local -A backup_commands
 	copy_cluster "$PRIMARY" "$primary"
 	settings "$primary" archive_mode=off wal_keep_size=20GB
 	start_server "$PATCHED" "$primary"
@@ -228,11 +251,18 @@ print(before, within)' "$@"
 		wait_until "$value" eval '[ "$(sql "$primary" -c "show wal_keep_block_data")" = $value ]'
 		sql "$primary" -c checkpoint
 	done
-	(as_server_user "$PATCHED/bin/psql" -XAtq -h "$primary" -d postgres -c "select 'start', pg_backup_start('by hand', true)" \
-		-c "select pg_sleep(0.3)" -c "select 'stop', lsn from pg_backup_stop(false)") >"$CASE/backup"
+	# Two backups at once: the first one begins, the second one begins, the first one ends.
+	begin_backup first
+	begin_backup second
+	end_backup first
+	sql "$primary" -c checkpoint
+	pgbench "$primary" -n -c 2 -t 200
+	end_backup second
 	wait $!
+	pgbench "$primary" -n -c 2 -t 200
 	stop_server "$primary"
-	from=$(sed -n 's/^start|//p' "$CASE/backup") to=$(sed -n 's/^stop|//p' "$CASE/backup")
+	from=$(head -n 1 "$CASE/first") between=$(tail -n 1 "$CASE/first") to=$(tail -n 1 "$CASE/second")
+	[ "$(dump_wal "$primary/pg_wal" -s "$between" -e "$to" | applied)" -gt 10 ]
 	[ "$(dump_wal "$primary/pg_wal" -s "$from" -e "$to" | applied)" -gt 10 ]
 	read -r before within < <(optional_images "$primary" "$from" "$to")
 	[ "$before" -gt 100 ] && [ "$within" -eq 0 ]
@@ -289,6 +319,31 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	stop_server "$old"
 	same_data --ignore-hints --ignore-padding "$DATA" "$second"
 	same_data --ignore-hints --ignore-padding "$DATA" "$old"
+}
+
+# Lost otherwise: recovery from an archive in which a promoted server has gone on.
+@test "a promoted server goes on with the archive, and both timelines are restored from it" {
+	local archive=$CASE/archive
+	copy_cluster "$ARCHIVE" "$archive"
+	copy_cluster "$DATA" "$CASE/second"
+	settings "$DATA" archive_mode=on "archive_command=$WORK/redoahead lesslog --compress zstd %p $archive/%f.zst"
+	as_server_user touch "$DATA/standby.signal"
+	# In the middle of a segment, whose first half then begins the new timeline.
+	settings "$DATA" recovery_target_action=promote "recovery_target_lsn=$(backup_end_and 1500000)"
+	start_server "$PATCHED" "$DATA" "${keeping[@]}"
+	wait_until "the promotion" eval '[ "$(sql "$DATA" -c "select pg_is_in_recovery()")" = f ]'
+	sql "$DATA" -c checkpoint
+	run_load "$DATA" 400
+	archive_all "$DATA"
+	stop_server "$DATA"
+	unpack "$archive" "$CASE"
+	[ -s "$CASE/00000002.history" ]
+	dump_wal "$CASE" $(cd "$CASE" && ls | grep -xE '00000002[0-9A-F]{16}' | sed -n '1p; $p') >"$CASE/dump"
+	[ "$(removed <"$CASE/dump")" -gt 100 ]
+	settings "$CASE/second" "restore_command=test -e $archive/%f.zst || exit 1; zstd -dcq $archive/%f.zst > %p || exit 126"
+	restore_with "$STOCK" "$CASE/second"
+	same_data --ignore-hints --ignore-padding "$DATA" "$CASE/second"
+	good_checksums "$CASE/second"
 }
 
 # Lost otherwise: a way to verify redo.

@@ -293,6 +293,11 @@ lesslog__run(const struct lesslog_options *options)
 	err = content__open(&lesslog.content, options->path);
 	if (err < 0)
 		log_error("cannot read \"%s\": %s; %s", options->path, content__error(err), remedy(err));
+	else if (lesslog.content.bytes == 0 && is_stream(options->path))
+	{
+		err = -ENODATA;
+		log_error("standard input is empty; see why what should write to it has not");
+	}
 	lesslog.summary.bytes_in = lesslog.content.bytes;
 	if (err == 0 && to_file)
 	{
