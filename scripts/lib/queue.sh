@@ -1,0 +1,80 @@
+# A queue of patches as commits in a git repository, and back.  To be sourced after
+# common.sh and pg-tree.sh; it sets functions and does nothing else.
+
+# git with nobody's settings; commits by the user where there is one.
+queue__git() {				# REPOSITORY ARGUMENT...
+	local dir=$1
+	shift
+	env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE GIT_CONFIG_NOSYSTEM=1 \
+		GIT_CONFIG_GLOBAL=/dev/null git -C "$dir" -c core.autocrlf=false \
+		-c core.quotePath=true -c gc.auto=0 -c user.name=patch-queue \
+		-c user.email=patch-queue@localhost "$@"
+}
+
+# Make a repository of an unpacked pristine source: tag upstream, and a commit for each patch.
+queue__import() {			# REPOSITORY QUEUE
+	local name
+	queue__git "$1" init -q
+	queue__git "$1" add -A -f
+	queue__git "$1" commit -q --no-verify -m "PostgreSQL $(pg_tree__version "$1")"
+	queue__git "$1" tag upstream
+	pg_tree__patches "$2" | while read -r name; do
+		pg_tree__patch_one "$1" "$2/$name"
+		queue__git "$1" add -A -f
+		{ sed '/^diff --git /,$d' "$2/$name"; echo "Patch-Name: $name"; } |
+			queue__git "$1" commit -q --no-verify --cleanup=verbatim -F -
+	done
+}
+
+# The name of a commit's patch, given its place in the series.
+queue__patch_name() {				# REPOSITORY COMMIT PLACE
+	local name
+	name=$(queue__git "$1" log -1 --format=%B "$2" | sed -n 's/^Patch-Name: //p' | tail -n 1)
+	if [ -z "$name" ]; then
+		name=$(queue__git "$1" log -1 --format=%s "$2" | tr 'A-Z' 'a-z' |
+			sed -e 's/[^a-z0-9]\{1,\}/-/g' -e 's/^-//' | cut -c 1-50 | sed 's/-$//')
+		name=$(printf '%04d-%s.patch' "$3" "$name")
+	fi
+	case $name in */*) die "commit $2 has the patch name $name, which must not contain a slash" ;; esac
+	echo "$name"
+}
+
+# Head, empty line, diff.
+queue__write_patch() {				# REPOSITORY COMMIT
+	queue__git "$1" log -1 --format=%B "$2" | sed '/^Patch-Name: /d' |
+		sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
+	echo
+	queue__git "$1" diff-tree -p --no-color --no-ext-diff --no-textconv --no-renames \
+		--diff-algorithm=myers --unified=3 --inter-hunk-context=0 --no-indent-heuristic \
+		--src-prefix=a/ --dst-prefix=b/ --full-index "$2^" "$2" |
+		awk '/^diff --git / { head = 1 } /^@@ / { head = 0 } !(head && /^index /)'
+}
+
+# Write the commits of a repository since upstream as a queue.
+queue__export() {			# REPOSITORY QUEUE SCRATCH
+	local place=0 commit name old temp
+	temp=$(mktemp -d -p "$3")
+	# the comments and empty lines that open the series stay
+	[ ! -e "$2/series" ] || sed '/^[^#]/,$d' "$2/series" >"$temp/series"
+	touch "$temp/series"
+	for commit in $(queue__git "$1" rev-list --reverse upstream..HEAD); do
+		place=$((place + 1))
+		name=$(queue__patch_name "$1" "$commit" "$place")
+		[ ! -e "$temp/$name" ] || die "two commits have the patch name $name; change one Patch-Name line"
+		queue__write_patch "$1" "$commit" >"$temp/$name"
+		echo "$name" >>"$temp/series"
+	done
+	mkdir -p "$2"
+	cp "$temp"/* "$2/"
+	for old in "$2"/*.patch; do
+		[ -e "$temp/${old##*/}" ] || rm "$old"
+	done
+}
+
+# The queue as it is and as it comes back from a repository; silent when equal.
+queue__compare() {			# REPOSITORY QUEUE SCRATCH
+	mkdir "$3/exported"
+	cp "$2/series" "$3/exported/"
+	queue__export "$1" "$3/exported" "$3"
+	diff -ru --exclude='README*' "$2" "$3/exported"
+}
