@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# Rebasing a queue onto another release, with trees of a few files.  The tests that follow a
+# rebase are those of tests/run, and are left out here.
+# bats file_tags=fast
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	ROOT=$BATS_TEST_DIRNAME/../..
+	export REDOAHEAD_CACHE=$BATS_TEST_TMPDIR/cache
+	QUEUE=$BATS_TEST_TMPDIR/queue REPOSITORY=$BATS_TEST_TMPDIR/repository
+	release 18.1 alpha beta gamma first second third fourth fifth sixth seventh eighth ninth tenth
+	mkdir "$QUEUE"
+	echo "# The queue of a test" >"$QUEUE/series"
+	make_patch 0001-change-the-first.patch first FIRST
+	make_patch 0002-change-the-tenth.patch tenth TENTH
+	rebase 18.1					# in the form that export gives them
+	rm -rf "$REPOSITORY"
+}
+
+# A source tree of a version with a file of some lines.
+release() {					# VERSION LINE...
+	local tree=$BATS_TEST_TMPDIR/$1
+	mkdir -p "$tree/src/backend"
+	printf "#!/bin/sh\nPACKAGE_VERSION='%s'\n" "$1" >"$tree/configure"
+	shift
+	printf '%s\n' "$@" >"$tree/src/backend/main.c"
+}
+
+# A patch for the oldest release that changes a line.
+make_patch() {				# NAME OLD NEW
+	local tree=$BATS_TEST_TMPDIR/18.1 new=$BATS_TEST_TMPDIR/new
+	[ -d "$new" ] || cp -R "$tree/src/backend" "$new"
+	cp -R "$new" "$new.before"
+	sed -i "s/^$2\$/$3/" "$new/main.c"
+	{
+		printf 'Change %s\n\nExit: upstream has it.\n\n' "$2"
+		echo "diff --git a/src/backend/main.c b/src/backend/main.c"
+		diff -u --label a/src/backend/main.c --label b/src/backend/main.c "$new.before/main.c" "$new/main.c"
+	} >"$QUEUE/$1" || true
+	rm -r "$new.before"
+	echo "$1" >>"$QUEUE/series"
+}
+
+rebase() {					# VERSION [OPTION...]
+	local version=$1
+	shift
+	"$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --from "$BATS_TEST_TMPDIR/18.1" \
+		--onto "$BATS_TEST_TMPDIR/$version" --no-tests "$@" 18 "$version"
+}
+
+# Lost otherwise: a queue that has to be corrected by hand for each minor release.
+@test "patches whose lines have moved get the new places, and keep names and heads" {
+	release 18.2 zeroth alpha beta gamma first second third fourth fifth sixth seventh eighth ninth tenth
+	run -0 rebase 18.2
+	echo "$output"
+	[[ $output == *"2 patches, rebased onto PostgreSQL 18.2"* ]]
+	[ "$(cat "$QUEUE/series")" = "# The queue of a test
+0001-change-the-first.patch
+0002-change-the-tenth.patch" ]
+	grep -q '^Exit: upstream has it' "$QUEUE/0001-change-the-first.patch"
+	grep -q '^@@ -2,7 +2,7 @@' "$QUEUE/0001-change-the-first.patch"
+	cp -R "$BATS_TEST_TMPDIR/18.2" "$BATS_TEST_TMPDIR/patched"
+	for patch in "$QUEUE"/*.patch; do
+		run -0 patch -p1 --fuzz=0 -d "$BATS_TEST_TMPDIR/patched" -i "$patch"
+		[[ $output != *offset* ]]
+	done
+	# And back, from where it is now.
+	run -0 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --from "$BATS_TEST_TMPDIR/18.2" \
+		--onto "$BATS_TEST_TMPDIR/18.1" --no-tests 18 18.1
+	grep -q '^@@ -1,7 +1,7 @@' "$QUEUE/0001-change-the-first.patch"
+}
+
+# Lost otherwise: what the release and the patch have changed, or the rest of the queue.
+@test "a conflict is shown with its patch, and the same command goes on when it is resolved" {
+	release 18.2 alpha beta gamma First second third fourth fifth sixth seventh eighth ninth tenth
+	cp -R "$QUEUE" "$QUEUE.before"
+	run -1 rebase 18.2
+	echo "$output"
+	[[ $output == *"0001-change-the-first.patch conflicts with PostgreSQL 18.2"* ]]
+	[[ $output == *" +First"*"+ FIRST"* ]]
+	[[ $output == *"src/backend/main.c"*"Patches that follow: 1"* ]]
+	diff -r "$QUEUE" "$QUEUE.before"
+	# Nothing is resolved yet; and it is no rebase onto another release.
+	run -1 rebase 18.2
+	[[ $output == *"conflicts with PostgreSQL 18.2"* ]]
+	release 18.3 first
+	run -1 rebase 18.3
+	[[ $output == *"a rebase onto another version has stopped"* ]]
+	printf '%s\n' alpha beta gamma FIRST! second third fourth fifth sixth seventh eighth ninth tenth >"$REPOSITORY/src/backend/main.c"
+	git -C "$REPOSITORY" add src/backend/main.c
+	run -0 rebase 18.2
+	echo "$output"
+	[[ $output == *"2 patches, rebased onto PostgreSQL 18.2"* ]]
+	grep -q '^+FIRST!' "$QUEUE/0001-change-the-first.patch"
+	grep -q '^+TENTH' "$QUEUE/0002-change-the-tenth.patch"
+}
+
+@test "a rebase that has stopped can be given up" {
+	release 18.2 alpha beta gamma First second third fourth fifth sixth seventh eighth ninth tenth
+	cp -R "$QUEUE" "$QUEUE.before"
+	run -1 rebase 18.2
+	run -0 "$ROOT/scripts/rebase-queue" -w "$REPOSITORY" --abort 18
+	diff -r "$QUEUE" "$QUEUE.before"
+	run -1 "$ROOT/scripts/rebase-queue" -w "$REPOSITORY" --abort 18
+	[[ $output == *"no rebase has stopped"* ]]
+	release 18.3 alpha beta gamma first second third fourth fifth sixth seventh eighth ninth tenth
+	run rebase 18.3
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+# Lost otherwise: that a patch of ours has become superfluous.
+@test "a patch that the release has already is left out, and named" {
+	release 18.2 alpha beta gamma FIRST second third fourth fifth sixth seventh eighth ninth tenth
+	run -0 rebase 18.2
+	echo "$output"
+	[[ $output == *"0001-change-the-first.patch is left out: PostgreSQL 18.2 has all of it"* ]]
+	[ ! -e "$QUEUE/0001-change-the-first.patch" ]
+	[ -e "$QUEUE/0002-change-the-tenth.patch" ]
+}
+
+@test "trees of other versions, configured trees, and work that was not exported are refused" {
+	release 18.2 alpha beta gamma first second third fourth fifth sixth seventh eighth ninth tenth
+	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR/18.2" --no-tests 18 18.3
+	[[ $output == *"18.2 is PostgreSQL 18.2, not 18.3"* ]]
+	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR" --no-tests 18 18.2
+	[[ $output == *"is no source tree of PostgreSQL"* ]]
+	mkdir -p "$BATS_TEST_TMPDIR/18.2/src/include"
+	touch "$BATS_TEST_TMPDIR/18.2/src/include/pg_config.h"
+	run -1 rebase 18.2
+	[[ $output == *"has been configured"* ]]
+	rm "$BATS_TEST_TMPDIR/18.2/src/include/pg_config.h"
+	run -0 rebase 18.2
+	echo changed >>"$REPOSITORY/src/backend/main.c"
+	run -1 rebase 18.2
+	[[ $output == *"differs from $QUEUE; export it first, or remove it"* ]]
+	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR/18.2" 18 18.2
+	[[ $output == *"give --no-tests with -q"* ]]
+}
+
+@test "wrong usage exits with 2" {
+	for arguments in "" 18 "18 18.2 more" "x 18.2" "--onto" "--frobnicate 18 18.2" "--abort" "--abort 18 18.2"; do
+		# shellcheck disable=SC2086
+		run -2 "$ROOT/scripts/rebase-queue" $arguments
+	done
+}
