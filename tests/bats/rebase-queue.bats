@@ -87,6 +87,9 @@ rebase() {					# VERSION [OPTION...]
 	release 18.3 first
 	run -1 rebase 18.3
 	[[ $output == *"a rebase onto another version has stopped"* ]]
+	git -C "$REPOSITORY" add src/backend/main.c
+	run -1 rebase 18.2
+	[[ $output == *"main.c:4: leftover conflict marker"*"with conflicts in them"* ]]
 	printf '%s\n' alpha beta gamma FIRST! second third fourth fifth sixth seventh eighth ninth tenth >"$REPOSITORY/src/backend/main.c"
 	git -C "$REPOSITORY" add src/backend/main.c
 	run -0 rebase 18.2
