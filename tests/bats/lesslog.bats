@@ -321,6 +321,20 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	same_data --ignore-hints --ignore-padding "$DATA" "$old"
 }
 
+# Lost otherwise: recovery that goes on after a crash.  No page is torn, because the kernel
+# stays; what to do where it does not is in OPERATING.md.
+@test "a restoring server that crashes goes on from its restartpoint" {
+	settings "$DATA" shared_buffers=1MB recovery_target_action=pause "recovery_target_lsn=$(backup_end_and 1500000)"
+	as_server_user touch "$DATA/recovery.signal"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the pause" grep -q 'pausing at the end of recovery' "$DATA.log"
+	stop_server "$DATA" immediate
+	settings "$DATA" recovery_target_lsn= recovery_target_action=promote
+	recover_with "$STOCK" "$DATA"
+	grep -q 'interrupted while in recovery' "$DATA.log"
+	same_as_primary "$DATA"
+}
+
 # Lost otherwise: recovery from an archive in which a promoted server has gone on.
 @test "a promoted server goes on with the archive, and both timelines are restored from it" {
 	local archive=$CASE/archive
