@@ -224,10 +224,16 @@ def watch_redo(server, progress):
     raise RunRejected(f'no "redo done" in {server.log} after {postgres.PATIENCE} s')
 
 
+def bytes_read_by(server, backend_type):
+    """SQL: what processes of a type have read of relations, bytes."""
+    read = 'read_bytes' if int(postgres.MAJOR) >= 18 else 'reads * op_bytes'
+    return (f"(SELECT coalesce(sum({read}), 0)::bigint FROM pg_stat_io WHERE backend_type = "
+            f"'{backend_type}' AND object = 'relation')")
+
+
 def blocks_read_by_redo(server):
     """Blocks that the startup process read: relations, and SLRU pages."""
-    rows = server.sql("SELECT (SELECT coalesce(sum(read_bytes), 0) FROM pg_stat_io "
-                      "WHERE backend_type = 'startup' AND object = 'relation'), "
+    rows = server.sql(f"SELECT {bytes_read_by(server, 'startup')}, "
                       '(SELECT coalesce(sum(blks_read), 0) FROM pg_stat_slru)')
     return int(rows[0][0]) // BLOCK + int(rows[0][1])
 

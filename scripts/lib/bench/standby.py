@@ -384,8 +384,7 @@ def promote(server):
         time.sleep(postgres.POLL)
     _, user, system = recovery.redo_times(server)
     rows = server.sql(
-        "SELECT (SELECT coalesce(sum(read_bytes), 0) FROM pg_stat_io WHERE backend_type = "
-        "'client backend' AND object = 'relation'), confl_tablespace, confl_lock, "
+        f"SELECT {recovery.bytes_read_by(server, 'client backend')}, confl_tablespace, confl_lock, "
         'confl_snapshot, confl_bufferpin, confl_deadlock FROM pg_stat_database_conflicts '
         "WHERE datname = 'postgres'")
     ready = recovery.stamps(server, (recovery.READY,))[recovery.READY]

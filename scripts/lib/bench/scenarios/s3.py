@@ -66,10 +66,11 @@ class Cluster:
             self.server.stop('immediate')
 
 
-# What the backend has used so far: CPU time in ns, WAL in bytes and images.
+# What has been used so far: CPU time of the backend in ns, WAL in bytes and images. Nobody
+# else writes WAL.
 USED = ("SELECT split_part(pg_read_file('/proc/' || pg_backend_pid() || '/schedstat'), ' ', 1), "
         'wal_bytes, wal_fpi, extract(epoch FROM clock_timestamp()) * 1000 '
-        'FROM pg_stat_get_backend_wal(pg_backend_pid())')
+        'FROM pg_stat_get_wal()')
 FLUSH = 'SELECT pg_stat_force_next_flush()'
 
 
