@@ -58,11 +58,11 @@ TEST(test_keeps_ahead_of_decoding)
 TEST(test_waits_until_wal_is_known)
 {
 	begin(1);
-	assert_int_equal(take_known(100 * MB, 0), 32 * MB);
+	assert_int_equal(take_known(100 * MB, 0), 8 * MB);
 	assert_int_equal(take_known(100 * MB, 90 * MB), 0);
 	assert_int_equal(take_known(100 * MB, 110 * MB), 10 * MB);
 	assert_int_equal(take_known(111 * MB, 110 * MB), 1 * MB);
-	assert_int_equal(take_known(111 * MB, UINT64_MAX), 96 * MB);
+	assert_int_equal(take_known(111 * MB, UINT64_MAX), 120 * MB);
 }
 
 TEST(test_names_the_segments)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "engine/reader.h"
 #include "wal/page.h"
@@ -138,14 +139,18 @@ fail_blocks(struct reader *reader, const struct block_run *run, uint32_t first,
 
 /* Is the first page of a run that was read WAL of its position, not of a recycled segment? */
 static bool
-is_current(const struct block_run *run, int fd, uint32_t block_size)
+is_current(const struct reader *reader, const struct block_run *run, int fd)
 {
+	off_t		at = (off_t) run->block * reader->layout.block_size;
 	struct wal_page_header header;
 	struct iovec vector = {&header, sizeof(header)};
+	ssize_t		n;
 
-	/* It is resident; if not, it is not worth waiting for. */
-	return preadv2(fd, &vector, 1, (off_t) run->block * block_size, RWF_NOWAIT) ==
-		(ssize_t) sizeof(header) && header.lsn == run->lsn;
+	/* The page is in the page cache now, unless completions are not real. */
+	n = preadv2(fd, &vector, 1, at, RWF_NOWAIT);
+	if (n < 0 && errno == EOPNOTSUPP && reader->ops->adaptive)
+		n = pread(fd, &header, sizeof(header), at);
+	return n == (ssize_t) sizeof(header) && header.lsn == run->lsn;
 }
 
 /* A request is complete: count its blocks and release what it holds. */
@@ -163,7 +168,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	if (result > 0)
 		present = (uint32_t) result / reader->layout.block_size;
 	if (is_wal(run) && present > 0 && run->lsn > reader->wal_lsn &&
-		is_current(run, file->fd, reader->layout.block_size))
+		is_current(reader, run, file->fd))
 		reader->wal_lsn = run->lsn;
 	fdcache__unpin(file);
 	request->file = NULL;

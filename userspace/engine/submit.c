@@ -1,7 +1,7 @@
 /*
  * submit.c
- *		Submits blocks in the right order: WAL, evicted blocks, those that redo
- *		needs next, and the rest in sweeps.
+ *		Submits blocks in the right order: WAL that is decoded next, evicted blocks,
+ *		those that redo needs next, more WAL, and the rest in sweeps.
  *
  * Each step ends when no more blocks may be in flight.
  */
@@ -17,6 +17,9 @@
  */
 #define DEADLINE_PART	32
 #define DEADLINE_MIN	4
+
+/* WAL that is submitted before blocks, bytes ahead of decoding. */
+#define WAL_FIRST		(8 * 1024 * 1024)
 
 /* Longest time to submit blocks before completions are fetched, us. */
 #define SUBMIT_US		5000
@@ -112,15 +115,16 @@ has_room(struct engine *engine, unsigned blocks)
 	return engine_now_us(engine) - engine->reader.now_us < SUBMIT_US;
 }
 
-/* Submit WAL that will be decoded soon.  False if it must wait. */
+/* Submit WAL up to so many bytes ahead of decoding.  False if it must wait. */
 static bool
-submit_wal(struct engine *engine, uint64_t decode_lsn)
+submit_wal(struct engine *engine, uint64_t decode_lsn, uint64_t ahead)
 {
 	struct block_run run;
 
 	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit *
 				  engine->reader.layout.block_size);
-	while (walahead__next(&engine->wal, decode_lsn, engine->reader.wal_lsn, &run))
+	while (walahead__next(&engine->wal, decode_lsn, engine->reader.wal_lsn, &run) &&
+		   (run.lsn < decode_lsn || run.lsn - decode_lsn < ahead))
 	{
 		if (!has_room(engine, reader__weight(&run)))
 			return false;
@@ -211,12 +215,16 @@ submit_sweeps(struct engine *engine)
 	}
 }
 
-/* Submit as much as may be in flight: WAL, evicted blocks, what redo needs next, the rest. */
+/*
+ * Submit as much as may be in flight: WAL that is decoded next, evicted blocks, those that
+ * redo needs next, more WAL, and the rest.
+ */
 void
 submit__all(struct engine *engine, uint64_t decode_lsn)
 {
 	engine->blocked = engine->limited = false;
-	if (submit_wal(engine, decode_lsn) && submit_evicted(engine) && submit_deadline(engine))
+	if (submit_wal(engine, decode_lsn, WAL_FIRST) && submit_evicted(engine) &&
+		submit_deadline(engine) && submit_wal(engine, decode_lsn, UINT64_MAX))
 		submit_sweeps(engine);
 }
 

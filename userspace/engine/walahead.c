@@ -19,7 +19,7 @@
 #define WAL_CHUNK	(128 * 1024)
 
 /* How far to read beyond the last page that is known to be WAL, bytes. */
-#define UNKNOWN_AHEAD	(32 * 1024 * 1024)
+#define UNKNOWN_AHEAD	(8 * 1024 * 1024)
 
 /* Part of the read-ahead limit that may hold WAL. */
 #define WAL_PART	4
