@@ -1,12 +1,12 @@
 # A queue of patches as commits in a git repository, and back.  To be sourced after
 # common.sh and pg-tree.sh; it sets functions and does nothing else.
 
-# git with nobody's settings; commits by the user where there is one.
+# git without the user's configuration, and without an editor.
 queue__git() {				# REPOSITORY ARGUMENT...
 	local dir=$1
 	shift
 	env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE GIT_CONFIG_NOSYSTEM=1 \
-		GIT_CONFIG_GLOBAL=/dev/null git -C "$dir" -c core.autocrlf=false \
+		GIT_CONFIG_GLOBAL=/dev/null GIT_EDITOR=true git -C "$dir" -c core.autocrlf=false \
 		-c core.quotePath=true -c gc.auto=0 -c user.name=patch-queue \
 		-c user.email=patch-queue@localhost "$@"
 }
@@ -50,6 +50,33 @@ queue__write_patch() {				# REPOSITORY COMMIT
 		awk '/^diff --git / { head = 1 } /^@@ / { head = 0 } !(head && /^index /)'
 }
 
+# Is this a repository that queue__import has made?
+queue__is_repository() {		# REPOSITORY
+	[ -d "$1/.git" ] && queue__git "$1" rev-parse -q --verify upstream >/dev/null
+}
+
+# Copy only the files that a queue changes, and the one that holds the version.
+# Applying the queue needs no others, and copying the whole tree is much slower.
+queue__copy_touched() {		# SOURCE DEST QUEUE
+	local files=(configure)
+	mapfile -t -O 1 files < <(pg_tree__patches "$3" | sed "s|^|$3/|" |
+		xargs -r -d '\n' cat 2>/dev/null | sed -n 's|^--- a/\([^\t]*\).*|\1|p' | sort -u)
+	(cd "$1" && for file in "${files[@]}"; do
+		[ ! -e "$file" ] || cp -a --parents "$file" "$2"
+	done)
+}
+
+# Does a queue apply to a source?  Prints "exactly", "with offsets", or nothing.
+queue__fits() {				# SOURCE QUEUE SCRATCH
+	local tree name
+	tree=$(mktemp -d -p "$3")
+	queue__copy_touched "$1" "$tree" "$2"
+	pg_tree__patches "$2" | while read -r name; do
+		patch -p1 --fuzz=0 --force --no-backup-if-mismatch --reject-file=- -d "$tree" <"$2/$name" || exit 1
+	done >"$tree.output" 2>&1 || return 0
+	if grep -q offset "$tree.output"; then echo "with offsets"; else echo exactly; fi
+}
+
 # Write the commits of a repository since upstream as a queue.
 queue__export() {			# REPOSITORY QUEUE SCRATCH
 	local place=0 commit name old temp
@@ -67,7 +94,7 @@ queue__export() {			# REPOSITORY QUEUE SCRATCH
 	mkdir -p "$2"
 	cp "$temp"/* "$2/"
 	for old in "$2"/*.patch; do
-		[ -e "$temp/${old##*/}" ] || rm "$old"
+		[ ! -e "$old" ] || [ -e "$temp/${old##*/}" ] || rm "$old"
 	done
 }
 

@@ -4,6 +4,7 @@
 # bats file_tags=fast
 
 bats_require_minimum_version 1.5.0
+load lib/common
 
 setup() {
 	ROOT=$BATS_TEST_DIRNAME/../..
@@ -34,7 +35,7 @@ make_patch() {				# NAME OLD NEW
 	cp -R "$new" "$new.before"
 	sed -i "s/^$2\$/$3/" "$new/main.c"
 	{
-		printf 'Change %s\n\nExit: upstream has it.\n\n' "$2"
+		printf 'Change %s\n\n# 1: a line that git would strip\n\nExit: upstream has it.\n\n' "$2"
 		echo "diff --git a/src/backend/main.c b/src/backend/main.c"
 		diff -u --label a/src/backend/main.c --label b/src/backend/main.c "$new.before/main.c" "$new/main.c"
 	} >"$QUEUE/$1" || true
@@ -86,7 +87,7 @@ rebase() {					# VERSION [OPTION...]
 	[[ $output == *"conflicts with PostgreSQL 18.2"* ]]
 	release 18.3 first
 	run -1 rebase 18.3
-	[[ $output == *"a rebase onto another version has stopped"* ]]
+	[[ $output == *"a rebase onto PostgreSQL 18.2 has stopped"* ]]
 	git -C "$REPOSITORY" add src/backend/main.c
 	run -1 rebase 18.2
 	[[ $output == *"main.c:4: leftover conflict marker"*"with conflicts in them"* ]]
@@ -96,7 +97,26 @@ rebase() {					# VERSION [OPTION...]
 	echo "$output"
 	[[ $output == *"2 patches, rebased onto PostgreSQL 18.2"* ]]
 	grep -q '^+FIRST!' "$QUEUE/0001-change-the-first.patch"
+	grep -q '^# 1: a line that git would strip' "$QUEUE/0001-change-the-first.patch"
+	no grep -q 'Conflicts' "$QUEUE/0001-change-the-first.patch"
 	grep -q '^+TENTH' "$QUEUE/0002-change-the-tenth.patch"
+	# It is done: the same command would only test.
+	run -0 rebase 18.2
+	[[ $output == *"2 patches, rebased onto PostgreSQL 18.2"* ]]
+}
+
+# Lost otherwise: the queue, with the release as a patch of it.
+@test "git itself may continue the rebase, and a patch of which nothing is left is named" {
+	release 18.2 alpha beta gamma First second third fourth fifth sixth seventh eighth ninth tenth
+	run -1 rebase 18.2
+	git -C "$REPOSITORY" checkout -q --ours src/backend/main.c
+	git -C "$REPOSITORY" add src/backend/main.c
+	GIT_EDITOR=true git -C "$REPOSITORY" -c user.name=x -c user.email=x@localhost rebase --continue
+	GIT_EDITOR=false run -0 rebase 18.2
+	echo "$output"
+	[[ $output == *"0001-change-the-first.patch is left out: nothing of it was left when its conflicts were resolved"* ]]
+	[ "$(ls "$QUEUE")" = "0002-change-the-tenth.patch
+series" ]
 }
 
 @test "a rebase that has stopped can be given up" {
@@ -123,10 +143,17 @@ rebase() {					# VERSION [OPTION...]
 	[ -e "$QUEUE/0002-change-the-tenth.patch" ]
 }
 
-@test "trees of other versions, configured trees, and work that was not exported are refused" {
+@test "trees of other versions, configured trees, and what was not exported are refused" {
 	release 18.2 alpha beta gamma first second third fourth fifth sixth seventh eighth ninth tenth
 	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR/18.2" --no-tests 18 18.3
 	[[ $output == *"18.2 is PostgreSQL 18.2, not 18.3"* ]]
+	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR/18.2" --no-tests 17 18.2
+	[[ $output == *"18.2 is no version of PostgreSQL 17"* ]]
+	mkdir "$BATS_TEST_TMPDIR/foreign"
+	echo mine >"$BATS_TEST_TMPDIR/foreign/file"
+	REPOSITORY=$BATS_TEST_TMPDIR/foreign run -1 rebase 18.2
+	[[ $output == *"foreign differs from"* ]]
+	[ "$(cat "$BATS_TEST_TMPDIR/foreign/file")" = mine ]
 	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR" --no-tests 18 18.2
 	[[ $output == *"is no source tree of PostgreSQL"* ]]
 	mkdir -p "$BATS_TEST_TMPDIR/18.2/src/include"
@@ -140,6 +167,20 @@ rebase() {					# VERSION [OPTION...]
 	[[ $output == *"differs from $QUEUE; export it first, or remove it"* ]]
 	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --onto "$BATS_TEST_TMPDIR/18.2" 18 18.2
 	[[ $output == *"give --no-tests with -q"* ]]
+}
+
+# Lost otherwise: three-way merges, if the cache has newer releases, too.
+@test "without --from, the source is the newest in the cache to which the queue applies" {
+	local version
+	for version in 18.3 18.4; do
+		release $version zeroth alpha beta gamma First second third fourth fifth sixth seventh eighth ninth tenth
+	done
+	release 18.2 alpha beta gamma first second third fourth fifth sixth seventh eighth ninth tenth
+	mkdir -p "$REDOAHEAD_CACHE/source"
+	cp -R "$BATS_TEST_TMPDIR"/18.? "$REDOAHEAD_CACHE/source"
+	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --no-tests 18 18.4
+	[[ $output == *"0001-change-the-first.patch conflicts with PostgreSQL 18.4"* ]]
+	[ "$(git -C "$REPOSITORY" log -1 --format=%s upstream)" = "PostgreSQL 18.2" ]
 }
 
 @test "wrong usage exits with 2" {
