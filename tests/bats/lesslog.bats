@@ -130,6 +130,25 @@ $ARCHIVE/%%f.zst || exit 1; zstd -dcq $ARCHIVE/%%f.zst > %%p || exit 126\" %f %p
 	same_as_primary "$stock"
 }
 
+# Lost otherwise: prefetching and look-ahead of a patched server without redoahead's daemon.
+@test "a patched server takes removed images for none" {
+	local first
+	as_server_user touch "$DATA/recovery.signal"
+	settings "$DATA" recovery_prefetch=try
+	start_server "$PATCHED" "$DATA"
+	wait_until "the end of recovery" is_ready "$DATA"
+	IFS='|' read -r considered skipped < <(sql "$DATA" -c "select prefetch + hit + skip_init + skip_new + skip_rep, skip_fpw from pg_stat_recovery_prefetch")
+	stop_server "$DATA"
+	echo "$considered blocks without an image, $skipped with one"
+	[ "$considered" -gt $((10 * skipped)) ]
+	first=$(as_server_user ls "$PLAIN" | grep -xE '[0-9A-F]{24}' | sed -n 1p)
+	as_server_user "$STOCK/bin/pg_waldump" -p "$PLAIN" "$first" >"$CASE/stock"
+	as_server_user "$PATCHED/bin/pg_waldump" -p "$PLAIN" "$first" >"$CASE/patched"
+	[ "$(removed <"$CASE/stock")" -gt 10 ]
+	[ "$(removed <"$CASE/patched")" -eq 0 ]
+	[ "$(wc -l <"$CASE/stock")" -eq "$(wc -l <"$CASE/patched")" ]
+}
+
 # Start and stop of the base backup, as its history file has them.
 backup_range() {
 	sed -n 's/^START WAL LOCATION: \([0-9A-F/]*\) .*/-s \1/p; s/^STOP WAL LOCATION: \([0-9A-F/]*\) .*/-e \1/p' \
@@ -328,7 +347,11 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	as_server_user touch "$DATA/recovery.signal"
 	start_server --no-wait "$STOCK" "$DATA"
 	wait_until "the pause" grep -q 'pausing at the end of recovery' "$DATA.log"
+	sql "$DATA" -c checkpoint
 	stop_server "$DATA" immediate
+	redo=$("$STOCK/bin/pg_controldata" "$DATA" | sed -n "s/^Latest checkpoint's REDO location: *//p")
+	start=$(backup_range | sed -n 's/^-s //p')
+	[ $((16#${redo#*/})) -gt $((16#${start#*/})) ]
 	settings "$DATA" recovery_target_lsn= recovery_target_action=promote
 	recover_with "$STOCK" "$DATA"
 	grep -q 'interrupted while in recovery' "$DATA.log"
@@ -352,7 +375,8 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	stop_server "$DATA"
 	unpack "$archive" "$CASE"
 	[ -s "$CASE/00000002.history" ]
-	dump_wal "$CASE" $(cd "$CASE" && ls | grep -xE '00000002[0-9A-F]{16}' | sed -n '1p; $p') >"$CASE/dump"
+	# Behind the first segment, which begins with WAL of the old timeline.
+	dump_wal "$CASE" $(cd "$CASE" && ls | grep -xE '00000002[0-9A-F]{16}' | sed -n '2p; $p') >"$CASE/dump"
 	[ "$(removed <"$CASE/dump")" -gt 100 ]
 	settings "$CASE/second" "restore_command=test -e $archive/%f.zst || exit 1; zstd -dcq $archive/%f.zst > %p || exit 126"
 	restore_with "$STOCK" "$CASE/second"

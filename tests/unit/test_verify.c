@@ -130,6 +130,13 @@ TEST(test_an_image_that_is_to_be_restored)
 	edits.list[1].value &= ~0x02u;
 	edits.list[0].value = crc;
 	assert_int_equal(verify(&content), 0);
+	/* Another mark of the second one: that it has a hole. */
+	edits.list[2].value |= 0x01;
+	edits.list[0].value = crc_of_first();
+	assert_int_equal(verify(&content), -EBADMSG);
+	edits.list[2].value &= ~0x01u;
+	edits.list[0].value = crc;
+	assert_int_equal(verify(&content), 0);
 	/* A wrong CRC. */
 	edits.list[0].value ^= 1;
 	assert_int_equal(verify(&content), -EBADMSG);

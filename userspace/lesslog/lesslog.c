@@ -106,9 +106,15 @@ examine(struct lesslog *lesslog)
 	{
 		err = segment__identify(&summary->segment, name, &header, content->bytes,
 								summary->unchanged);
-		/* A history file may come from standard input. */
+		/* A history file may come from standard input; what writes a segment may fail. */
 		if (err == -ENODATA && name == NULL)
 			return 0;
+		if (err < 0 && name == NULL && content->bytes < summary->segment.segment_bytes)
+		{
+			log_error("standard input: %s; check the command that writes to it",
+					  summary->unchanged);
+			return err;
+		}
 		summary->is_segment = err == 0;
 		if (err == 0)
 			err = segment__scan(&summary->segment, (struct wal_source) {read_segment, lesslog},
@@ -293,10 +299,12 @@ lesslog__run(const struct lesslog_options *options)
 	err = content__open(&lesslog.content, options->path);
 	if (err < 0)
 		log_error("cannot read \"%s\": %s; %s", options->path, content__error(err), remedy(err));
-	else if (lesslog.content.bytes == 0 && is_stream(options->path))
+	else if (lesslog.content.bytes == 0)
 	{
 		err = -ENODATA;
-		log_error("standard input is empty; see why what should write to it has not");
+		log_error("%s is empty; %s", is_stream(options->path) ? "standard input" : options->path,
+				  is_stream(options->path) ? "check the command that writes to it" :
+				  "give a file of WAL");
 	}
 	lesslog.summary.bytes_in = lesslog.content.bytes;
 	if (err == 0 && to_file)
