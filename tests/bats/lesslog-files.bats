@@ -225,8 +225,6 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	refused "standard input is empty" - "$out" </dev/null
 	refused "standard input is empty" - - < <(true)
 	refused "standard input: it has 500000 bytes, and its segments have 1048576; check the command" - "$out" < <(head -c 500000 "$wal")
-	touch "$work/wal/empty"
-	refused "$work/wal/empty is empty; give a file of WAL" "$work/wal/empty" "$out"
 	mkdir "$out"
 	run -1 lesslog "$wal" "$out"
 	[[ $output == *"\"$out\" exists, and is no file; give another name"* ]]

@@ -299,12 +299,10 @@ lesslog__run(const struct lesslog_options *options)
 	err = content__open(&lesslog.content, options->path);
 	if (err < 0)
 		log_error("cannot read \"%s\": %s; %s", options->path, content__error(err), remedy(err));
-	else if (lesslog.content.bytes == 0)
+	else if (lesslog.content.bytes == 0 && is_stream(options->path))
 	{
 		err = -ENODATA;
-		log_error("%s is empty; %s", is_stream(options->path) ? "standard input" : options->path,
-				  is_stream(options->path) ? "check the command that writes to it" :
-				  "give a file of WAL");
+		log_error("standard input is empty; check the command that writes to it");
 	}
 	lesslog.summary.bytes_in = lesslog.content.bytes;
 	if (err == 0 && to_file)
