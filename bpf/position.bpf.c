@@ -17,7 +17,7 @@
 
 char		LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* XLogReaderState, PostgreSQL 13 to 18, from its fourth word on. */
+/* XLogReaderState, PostgreSQL 13 to 19, from its fourth word on. */
 #define PG_READER_OFFSET	24
 
 struct pg_reader

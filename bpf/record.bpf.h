@@ -2,7 +2,7 @@
  * record.bpf.h
  *		Which WAL record the startup process is redoing, from its own memory.
  *
- * The layout of the WAL reader is that of PostgreSQL 15 to 18; each time it is
+ * The layout of the WAL reader is that of PostgreSQL 15 to 19; each time it is
  * checked that the reader and its record have the same LSN.  A uprobe would cost
  * the startup process a trap for each record instead.
  */
@@ -11,7 +11,7 @@
 
 #include "reader.bpf.h"
 
-/* XLogReaderState, PostgreSQL 15 to 18, from its sixth word on. */
+/* XLogReaderState, PostgreSQL 15 to 19, from its sixth word on. */
 #define PG_READER_OFFSET	40
 
 struct pg_reader
@@ -21,7 +21,7 @@ struct pg_reader
 	__u64		record;			/* DecodedXLogRecord */
 };
 
-/* DecodedXLogRecord, PostgreSQL 15 to 18, from its fourth word into its XLogRecord. */
+/* DecodedXLogRecord, PostgreSQL 15 to 19, from its fourth word into its XLogRecord. */
 #define PG_RECORD_OFFSET	24
 
 struct pg_record

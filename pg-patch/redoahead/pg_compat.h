@@ -20,6 +20,12 @@
 #endif
 
 /*
+ * Before PostgreSQL 19, setting a page's bits of the visibility map is a record of
+ * its own; since then, prune records do it, with more flags.
+ */
+#define HAVE_HEAP2_VISIBLE	(PG_VERSION_NUM < 190000)
+
+/*
  * PostgreSQL 19 has no list of free buffers.  The clock sweep comes to each of them
  * in its first pass.
  */

@@ -22,6 +22,7 @@
 #include "storage/bufpage.h"
 #include "storage/fsm_internals.h"
 
+#include "pg_compat.h"
 #include "record_view.h"
 
 #define PG_MAJOR		(PG_VERSION_NUM / 10000)
@@ -81,7 +82,6 @@ ASSERT_EQUAL(WAL_HEAP_LOCK, XLOG_HEAP_LOCK);
 ASSERT_EQUAL(WAL_HEAP2_PRUNE_1, XLOG_HEAP2_PRUNE_ON_ACCESS);
 ASSERT_EQUAL(WAL_HEAP2_PRUNE_2, XLOG_HEAP2_PRUNE_VACUUM_SCAN);
 ASSERT_EQUAL(WAL_HEAP2_PRUNE_3, XLOG_HEAP2_PRUNE_VACUUM_CLEANUP);
-ASSERT_EQUAL(WAL_HEAP2_VISIBLE, XLOG_HEAP2_VISIBLE);
 ASSERT_EQUAL(WAL_HEAP2_MULTI_INSERT, XLOG_HEAP2_MULTI_INSERT);
 ASSERT_EQUAL(WAL_HEAP2_LOCK_UPDATED, XLOG_HEAP2_LOCK_UPDATED);
 
@@ -91,8 +91,16 @@ ASSERT_EQUAL(WAL_UPDATE_FLAGS_AT, offsetof(xl_heap_update, flags));
 ASSERT_EQUAL(WAL_LOCK_FLAGS_AT, offsetof(xl_heap_lock, flags));
 ASSERT_EQUAL(WAL_LOCK_UPDATED_FLAGS_AT, offsetof(xl_heap_lock_updated, flags));
 ASSERT_EQUAL(WAL_MULTI_INSERT_FLAGS_AT, offsetof(xl_heap_multi_insert, flags));
+#if HAVE_HEAP2_VISIBLE
+ASSERT_EQUAL(WAL_HEAP2_VISIBLE, XLOG_HEAP2_VISIBLE);
 ASSERT_EQUAL(WAL_VISIBLE_FLAGS_AT, offsetof(xl_heap_visible, flags));
 ASSERT_EQUAL(WAL_PRUNE_FLAGS_AT, offsetof(xl_heap_prune, flags));
+ASSERT_EQUAL(sizeof(uint8), sizeof(((xl_heap_prune *) 0)->flags));
+#else
+ASSERT_EQUAL(WAL_WIDE_PRUNE_FLAGS_AT, offsetof(xl_heap_prune, flags));
+ASSERT_EQUAL(sizeof(uint16), sizeof(((xl_heap_prune *) 0)->flags));
+ASSERT_EQUAL(WAL_PRUNE_SETS_VISIBLE, XLHP_VM_ALL_VISIBLE);
+#endif
 ASSERT_EQUAL(WAL_INSERT_CLEARS, XLH_INSERT_ALL_VISIBLE_CLEARED);
 ASSERT_EQUAL(WAL_DELETE_CLEARS, XLH_DELETE_ALL_VISIBLE_CLEARED);
 ASSERT_EQUAL(WAL_UPDATE_CLEARS_OLD, XLH_UPDATE_OLD_ALL_VISIBLE_CLEARED);
@@ -114,7 +122,9 @@ ASSERT_EQUAL(WAL_TRUNCATE_FSM, SMGR_TRUNCATE_FSM);
 ASSERT_EQUAL(WAL_DBASE_BYTES, MinSizeOfDbaseDropRec);
 ASSERT_EQUAL(WAL_DBASE_DATABASE_AT, offsetof(xl_dbase_create_file_copy_rec, db_id));
 ASSERT_EQUAL(WAL_DBASE_DATABASE_AT, offsetof(xl_dbase_drop_rec, db_id));
-ASSERT_EQUAL(WAL_MULTIXACT_BYTES, SizeOfMultiXactCreate);
+ASSERT_EQUAL(WAL_MULTIXACT_FIRST_AT(sizeof(MultiXactOffset)), offsetof(xl_multixact_create, moff));
+ASSERT_EQUAL(WAL_MULTIXACT_COUNT_AT(sizeof(MultiXactOffset)), offsetof(xl_multixact_create, nmembers));
+ASSERT_EQUAL(WAL_MULTIXACT_BYTES(sizeof(MultiXactOffset)), SizeOfMultiXactCreate);
 ASSERT_EQUAL(WAL_MULTIXACT_MEMBER_BYTES, sizeof(MultiXactMember));
 ASSERT_EQUAL(WAL_PARAMETERS_BYTES, sizeof(xl_parameter_change));
 ASSERT_EQUAL(WAL_PARAMETERS_COMMIT_TS_AT, offsetof(xl_parameter_change, track_commit_timestamp));
@@ -142,7 +152,11 @@ own_format(void)
 		format = wal_format__of_major(PG_MAJOR);
 		Assert(format != NULL && format->page_magic == XLOG_PAGE_MAGIC &&
 			   format->dbase_drop == XLOG_DBASE_DROP &&
-			   format->dropped_stats_bytes == sizeof(xl_xact_stats_item));
+			   format->dropped_stats_bytes == sizeof(xl_xact_stats_item) &&
+			   format->multixact_bytes == sizeof(MultiXactOffset) &&
+			   format->page_flags == XLP_ALL_FLAGS &&
+			   format->page_overwrites == XLP_FIRST_IS_OVERWRITE_CONTRECORD &&
+			   (format->prune == WAL_PRUNE_BY_WIDE_FLAGS) == !HAVE_HEAP2_VISIBLE);
 	}
 	return format;
 }

@@ -145,10 +145,10 @@ amcheck() {					# DATA [OPTION...]
 	lsn=$("$PATCHED/bin/pg_waldump" --rmgr=Heap \
 		"$WORK/crashed/pg_wal/${segments[${#segments[@]} / 2]}" "${segments[-1]}" 2>/dev/null |
 		sed -n '50{s/.*lsn: \([^,]*\),.*/\1/p;q}')
-	lsn=$(sed 's|/0*|/|' <<<"$lsn")	# as the server writes it
 	[ -n "$lsn" ]
 	recover_both "$WORK/base" recovery_target_lsn="$lsn" recovery_target_action=promote
-	grep -q "recovery stopping after WAL location (LSN) \"$lsn\"" "$DATA.log"
+	# Servers before PostgreSQL 19 write no leading zeros.
+	grep -q "recovery stopping after WAL location (LSN) \"$(sed 's|/0*|/0*|' <<<"$lsn")\"" "$DATA.log"
 }
 
 @test "a second crash in mid-recovery is recovered from like the first" {

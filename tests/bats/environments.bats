@@ -35,7 +35,13 @@ with_io_method() {			# SETTING...
 	with_settings "$@"
 }
 @test "io_method = sync" { with_io_method io_method=sync; }
-@test "io_method = worker" { with_io_method io_method=worker io_workers=1; }
+@test "io_method = worker" {
+	if [ "$pg_major" -ge 19 ]; then
+		with_io_method io_method=worker io_min_workers=1 io_max_workers=1
+	else
+		with_io_method io_method=worker io_workers=1
+	fi
+}
 @test "io_method = io_uring" { with_io_method io_method=io_uring; }
 
 # Lost otherwise: recovery where all workers are taken, or none is allowed.

@@ -457,7 +457,10 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	start_server "$STOCK" "$DATA"
 	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
 	kill -STOP "$checkpointer"
-	promote "$DATA"
+	promote "$DATA" 3>&- &
+	promoting=$!
+	end_recovery_without "$DATA" "$checkpointer"
+	wait "$promoting"
 	run as_server_user "$WORK/redoahead" check -D "$DATA" --bindir "$STOCK/bin"
 	kill -CONT "$checkpointer"
 	grep -qE '^warning +full_page_writes +on, but not at the last checkpoint' <<<"$output"

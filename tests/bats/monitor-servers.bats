@@ -40,7 +40,7 @@ crash_recovery_status() {	# DATA LOG
 	local begun=$(sed -n 's/.*redo starts at \([0-9A-F/]*\)$/\1/p' "$1.log")
 	(( $(lsn_bytes "$END") > $(lsn_bytes "$done") ))
 	(( $(lsn_bytes "$END") <= $(lsn_bytes "$done") + 3 * 8192 ))
-	[ "$(json_member "$CASE/status" last_recovery redo_start_lsn | sed 's,/0*,/,')" = "$begun" ]
+	(( $(lsn_bytes "$(json_member "$CASE/status" last_recovery redo_start_lsn)") == $(lsn_bytes "$begun") ))
 	local replayed=$(json_member "$CASE/status" last_recovery replayed_bytes)
 	(( replayed <= $(lsn_bytes "$END") - $(lsn_bytes "$begun") ))
 	grep -q 'info: redo of .*; its time: ' "$2"

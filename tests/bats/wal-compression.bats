@@ -290,10 +290,11 @@ stops_stock() {				# SETTING
 
 # Redo must stop at the image and report why, and must not have opened the database.
 stops_at() {				# DATA LSN METHOD MESSAGE
+	local lsn=${2/\//\/0*}		# PostgreSQL 19 logs leading zeros
 	run -1 start_server "$PATCHED" "$1"
 	cat "$1.log"
-	grep -E "FATAL:  $4" "$1.log"
-	grep -E "CONTEXT:  WAL redo at $2 .* FPW, compression saved: [0-9]+, method: $3" "$1.log"
+	grep -E "FATAL:  ${4/"$2"/"$lsn"}" "$1.log"
+	grep -E "CONTEXT:  WAL redo at $lsn .* FPW, compression saved: [0-9]+, method: $3" "$1.log"
 	run -1 grep -E 'redo done|was terminated by signal' "$1.log"
 }
 

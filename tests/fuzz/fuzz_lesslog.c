@@ -209,7 +209,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(before, data + 2, size - 2 < WRITER_SEGMENT ? size - 2 : WRITER_SEGMENT);
 	}
 	else
-		make_segment(13 + data[0] % 6, data[1], data + 2, size - 2);
+		make_segment(13 + data[0] % 7, data[1], data + 2, size - 2);
 	if (scan(before, &segment, &edits) == 0)
 	{
 		memcpy(after, before, WRITER_SEGMENT);

@@ -238,7 +238,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	major = 13 + data[1] % 6;
+	major = 13 + data[1] % 7;
 	switch (data[0] % 4)
 	{
 		case 0:

@@ -12,6 +12,7 @@
 #include "access/heapam_xlog.h"
 #include "access/rmgr.h"
 
+#include "pg_compat.h"
 #include "record_view.h"
 #include "implied_truth.h"
 #include "unit.h"
@@ -132,7 +133,9 @@ heap_record(RmgrId rmid, uint8 info, uint8 flags)
 		{RM_HEAP_ID, XLOG_HEAP_HOT_UPDATE, offsetof(xl_heap_update, flags), SizeOfHeapUpdate},
 		{RM_HEAP_ID, XLOG_HEAP_LOCK, offsetof(xl_heap_lock, flags), SizeOfHeapLock},
 		{RM_HEAP2_ID, XLOG_HEAP2_MULTI_INSERT, offsetof(xl_heap_multi_insert, flags), SizeOfHeapMultiInsert},
+#if HAVE_HEAP2_VISIBLE
 		{RM_HEAP2_ID, XLOG_HEAP2_VISIBLE, offsetof(xl_heap_visible, flags), SizeOfHeapVisible},
+#endif
 		{RM_HEAP2_ID, XLOG_HEAP2_LOCK_UPDATED, offsetof(xl_heap_lock_updated, flags), SizeOfHeapLockUpdated},
 		{0, 0, offsetof(xl_heap_prune, flags), SizeOfHeapPrune},
 	};

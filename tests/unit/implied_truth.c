@@ -63,7 +63,7 @@ truth__multixact_offset(uint32_t multi)
 }
 
 uint32_t
-truth__multixact_member(uint32_t member)
+truth__multixact_member(uint64_t member)
 {
 	return MXOffsetToMemberPage(member);
 }

@@ -19,6 +19,6 @@ extern uint32_t truth__commit_ts(uint32_t xid);
 
 /* Pages of a multixact ID, and of one of its members. */
 extern uint32_t truth__multixact_offset(uint32_t multi);
-extern uint32_t truth__multixact_member(uint32_t member);
+extern uint32_t truth__multixact_member(uint64_t member);
 
 #endif							/* IMPLIED_TRUTH_H */

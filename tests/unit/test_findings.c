@@ -309,6 +309,16 @@ TEST(test_controlfile)
 	data[252] = 1;
 	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), 0);
 	assert_true(control.checksums);
+	/* PostgreSQL 19 has the pages in a segment of an SLRU among the sizes. */
+	data[8] = 1902 & 0xFF;
+	data[9] = 1902 >> 8;
+	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), -EINVAL);
+	memmove(data + 228, data + 224, 32);
+	data[224] = 32;
+	assert_int_equal(controlfile__parse(&control, data, sizeof(data)), 0);
+	assert_int_equal(control.wal_page_bytes, 8192);
+	assert_int_equal(control.wal_segment_bytes, 16777216);
+	assert_true(control.checksums);
 	/* Cut off, or with a size that cannot be. */
 	assert_int_equal(controlfile__parse(&control, data, 224), -EINVAL);
 	data[217]++;

@@ -110,6 +110,16 @@ TEST(test_prepared)
 	check_page(0, REDOAHEAD_SLRU_XACT, 1);
 }
 
+/* Start a record that creates a multixact; its members follow. */
+static void
+begin_multixact(MultiXactId multi, MultiXactOffset offset, int nmembers)
+{
+	xl_multixact_create create = {.mid = multi,.moff = offset,.nmembers = nmembers};
+
+	begin(RM_MULTIXACT_ID, XLOG_MULTIXACT_CREATE_ID);
+	add_data(&create, SizeOfMultiXactCreate);
+}
+
 /*
  * Creation of a multixact: compare with what its redo would do, member by
  * member.
@@ -121,10 +131,7 @@ check_multixact(MultiXactId multi, MultiXactOffset offset, int nmembers)
 	int			got;
 	uint32		page;
 
-	begin(RM_MULTIXACT_ID, XLOG_MULTIXACT_CREATE_ID);
-	add_value(MultiXactId, multi);
-	add_value(MultiXactOffset, offset);
-	add_value(int32, nmembers);
+	begin_multixact(multi, offset, nmembers);
 	for (int i = 0; i < nmembers; i++)
 		add_value(MultiXactMember, ((MultiXactMember) {3, MultiXactStatusUpdate}));
 	got = record_view__implied_by_record(&known, record, refs);
@@ -150,6 +157,7 @@ check_multixact(MultiXactId multi, MultiXactOffset offset, int nmembers)
 TEST(test_multixact)
 {
 	check_multixact(1, 1, 2);
+	check_multixact(1023, 1635, 2);
 	check_multixact(2046, 1635, 2);
 	check_multixact(2047, 1636, 2);
 	check_multixact(2048, 1635, 1);
@@ -157,6 +165,15 @@ TEST(test_multixact)
 	check_multixact(5, 100, 100000);
 	check_multixact(MaxMultiXactId - 1, 0xFFFFFFFF, 2);
 	check_multixact(MaxMultiXactId, 0xFFFFFF00, 3000);
+	if (sizeof(MultiXactOffset) > sizeof(uint32))
+	{
+		check_multixact(5, (MultiXactOffset) UINT32_MAX * 1000, 5000);
+		check_multixact(5, (MultiXactOffset) UINT32_MAX * 1636 + 1600, 1);
+		/* Behind the pages that a reference can name. */
+		begin_multixact(5, (MultiXactOffset) UINT32_MAX * 1637, 1);
+		add_value(MultiXactMember, ((MultiXactMember) {3, MultiXactStatusUpdate}));
+		assert_int_equal(record_view__implied_by_record(&known, record, refs), 1);
+	}
 	for (uint32 i = 0; i < 100000; i++)
 		check_multixact(i * 42949, i * 42943, i % 7);
 
@@ -214,10 +231,7 @@ TEST(test_created_pages)
 	check_page(0, REDOAHEAD_SLRU_XACT, 640 * 819 / 32768);
 	track_commit_timestamp = false;
 
-	begin(RM_MULTIXACT_ID, XLOG_MULTIXACT_CREATE_ID);
-	add_value(MultiXactId, 5 * 2048);
-	add_value(MultiXactOffset, 12 * 1636);
-	add_value(int32, 1);
+	begin_multixact(5 * (BLCKSZ / sizeof(MultiXactOffset)), 12 * 1636, 1);
 	add_value(MultiXactMember, ((MultiXactMember) {3, MultiXactStatusUpdate}));
 	assert_int_equal(record_view__implied_by_record(&known, record, refs), 0);
 

@@ -117,7 +117,7 @@ TEST(test_many_images_of_a_record)
 /* The bit that marks an image as one to restore, and those of compression, by major. */
 TEST(test_images_of_each_major)
 {
-	for (int major = 13; major <= 18; major++)
+	for (int major = 13; major <= 19; major++)
 	{
 		const struct wal_format *format = wal_format__of_major(major);
 		uint8_t		compressed = format->image_compressed & (uint8_t) -format->image_compressed;

@@ -61,6 +61,22 @@ TEST(test_paths)
 	expect_path(SLRU(.rel = 3), "pg_commit_ts/0000", 0);
 }
 
+/* Lost otherwise: pages of multixact members of PostgreSQL 19. */
+TEST(test_long_names_of_members)
+{
+	struct relpath_layout long_names = {.long_member_names = true};
+	struct relpath_key key = {.kind = REDOAHEAD_KIND_SLRU,.rel = 2,.segment = 0x14078};
+	char		path[RELPATH_BYTES];
+
+	relpath__format(&key, &long_names, path);
+	assert_string_equal(path, "pg_multixact/members/000000000014078");
+	assert_int_equal(relpath__parse(path, &key), 0);
+	assert_int_equal(key.segment, 0x14078);
+	key.rel = 1;
+	relpath__format(&key, &long_names, path);
+	assert_string_equal(path, "pg_multixact/offsets/14078");
+}
+
 TEST(test_longest_path_fits)
 {
 	struct relpath_layout long_layout = layout;

@@ -300,7 +300,7 @@ TEST(test_record_that_was_overwritten)
 	expect_end("");
 	writer.end = page;
 	writer.previous = last;
-	writer.flags = WAL_PAGE_OVERWRITES;
+	writer.flags = wal_format__of_major(18)->page_overwrites;
 	expect_record(writer_add_data(&writer, WAL_RMGR_XLOG, 0xD0, 16));
 	expect_record(writer_add_data(&writer, 15, 0, 92));
 }

@@ -265,7 +265,7 @@ TEST(test_formats)
 {
 	assert_null(wal_format__of_major(12));
 	assert_null(wal_format__of_page(0));
-	for (int major = 13; major <= 18; major++)
+	for (int major = 13; major <= 19; major++)
 	{
 		const struct wal_format *format = wal_format__of_major(major);
 

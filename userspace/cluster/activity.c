@@ -3,7 +3,7 @@
  *		What the processes of a server do, by /proc: whether one runs or waits, and what
  *		their titles report.
  *
- * The titles are those of PostgreSQL 13 to 18.  Needs no right that the owner lacks.
+ * The titles are those of PostgreSQL 13 to 19.  Needs no right that the owner lacks.
  */
 #include <errno.h>
 #include <inttypes.h>

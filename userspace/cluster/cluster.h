@@ -12,7 +12,7 @@
 
 /* Majors whose file layout is known. */
 #define CLUSTER_MIN_MAJOR	13
-#define CLUSTER_MAX_MAJOR	18
+#define CLUSTER_MAX_MAJOR	19
 
 struct cluster
 {

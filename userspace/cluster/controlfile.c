@@ -5,7 +5,8 @@
  * The file's layout differs between majors, but what comes before the end of the last
  * checkpoint's full_page_writes is at the same offsets in all of them, and the sizes and
  * the version of data checksums follow the double 1234567.0 (FLOATFORMAT_VALUE), with
- * track_commit_timestamp and an alignment before it.  Does not verify the checksum: the
+ * track_commit_timestamp and an alignment before it.  PostgreSQL 19 has the size of an
+ * SLRU segment among the sizes.  Does not verify the checksum: the
  * server does.
  */
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 /* Offsets that all majors have in common, bytes. */
 #define IDENTIFIER_OFFSET	0
+#define VERSION_OFFSET		8
 #define CATALOG_VERSION_OFFSET	12
 #define STATE_OFFSET		16
 #define REDO_LSN_OFFSET		40
@@ -31,10 +33,13 @@
 /* How far track_commit_timestamp is before the double, bytes. */
 #define COMMIT_TS_BEFORE	8
 
-/* How far the version of data checksums is behind it, bytes. */
+/* How far the version of data checksums is behind it without an SLRU's size, bytes. */
 #define CHECKSUMS_BEHIND	44
 
-/* FLOATFORMAT_VALUE; block size, segment size, WAL block and segment size follow. */
+/* First version of the file with the number of pages in a segment of an SLRU. */
+#define FIRST_WITH_SLRU_SIZE	1902
+
+/* FLOATFORMAT_VALUE; block size, segment size (an SLRU's), WAL block and segment size follow. */
 static const double format_mark = 1234567.0;
 
 static bool
@@ -50,6 +55,7 @@ controlfile__layout(const struct controlfile *control, const struct cluster *clu
 	struct relpath_layout layout = {
 		.block_size = control->block_size,.segment_blocks = control->segment_blocks,
 		.wal_segment_bytes = control->wal_segment_bytes,
+		.long_member_names = cluster->major >= RELPATH_FIRST_LONG_MEMBERS,
 	};
 
 	snprintf(layout.tablespace_dir, sizeof(layout.tablespace_dir), "PG_%d_%u", cluster->major,
@@ -64,12 +70,21 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 	const unsigned char *bytes = data;
 	uint32_t	sizes[4];
 	uint32_t	checksums;
+	uint32_t	version;
+	size_t		extra = 0;		/* size of the SLRU's size, bytes */
 
-	for (size_t at = COMMON_BYTES; at + CHECKSUMS_BEHIND + sizeof(uint32_t) <= size; at += 8)
+	if (size < COMMON_BYTES)
+		return -EINVAL;
+	memcpy(&version, bytes + VERSION_OFFSET, sizeof(version));
+	if (version >= FIRST_WITH_SLRU_SIZE)
+		extra = sizeof(uint32_t);
+	for (size_t at = COMMON_BYTES; at + CHECKSUMS_BEHIND + extra + sizeof(uint32_t) <= size; at += 8)
 	{
 		if (memcmp(bytes + at, &format_mark, sizeof(format_mark)) != 0)
 			continue;
-		memcpy(sizes, bytes + at + sizeof(format_mark), sizeof(sizes));
+		memcpy(sizes, bytes + at + sizeof(format_mark), 2 * sizeof(*sizes));
+		memcpy(sizes + 2, bytes + at + sizeof(format_mark) + 2 * sizeof(*sizes) + extra,
+			   2 * sizeof(*sizes));
 		if (!is_power_of_two(sizes[0]) || sizes[0] < 1024 || sizes[0] > 32768 ||
 			sizes[1] == 0 || !is_power_of_two(sizes[2]) || sizes[2] < 1024 || sizes[2] > 65536 ||
 			!is_power_of_two(sizes[3]) || sizes[3] < 1024 * 1024 || sizes[3] > 1024 * 1024 * 1024)
@@ -79,7 +94,7 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 		memcpy(&control->state, bytes + STATE_OFFSET, sizeof(uint32_t));
 		memcpy(&control->redo_lsn, bytes + REDO_LSN_OFFSET, sizeof(uint64_t));
 		memcpy(&control->timeline, bytes + TIMELINE_OFFSET, sizeof(uint32_t));
-		memcpy(&checksums, bytes + at + CHECKSUMS_BEHIND, sizeof(uint32_t));
+		memcpy(&checksums, bytes + at + CHECKSUMS_BEHIND + extra, sizeof(uint32_t));
 		control->full_page_writes = bytes[FULL_PAGE_WRITES_OFFSET] != 0;
 		control->checksums = checksums != 0;
 		control->commit_ts = bytes[at - COMMIT_TS_BEFORE] != 0;

@@ -18,7 +18,7 @@
 /* PostgreSQL's InvalidBlockNumber. */
 #define INVALID_BLOCK_NUMBER	UINT32_MAX
 
-/* SLRU segment numbers have at most six hexadecimal digits. */
+/* SLRU segment numbers have at most six hexadecimal digits, but for those of 15. */
 #define MAX_SLRU_SEGMENT	0xFFFFFF
 
 static const char *const slru_directories[REDOAHEAD_SLRU_COUNT] = {
@@ -98,7 +98,10 @@ relpath__format(const struct relpath_key *key, const struct relpath_layout *layo
 
 	if (key->kind == REDOAHEAD_KIND_SLRU)
 	{
-		snprintf(path, RELPATH_BYTES, "%s/%04X", slru_directories[key->rel], key->segment);
+		bool		is_long = layout->long_member_names && key->rel == REDOAHEAD_SLRU_MULTIXACT_MEMBER;
+
+		snprintf(path, RELPATH_BYTES, "%s/%0*X", slru_directories[key->rel], is_long ? 15 : 4,
+				 key->segment);
 		return;
 	}
 	if (key->kind == RELPATH_KIND_WAL)

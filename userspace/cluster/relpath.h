@@ -5,6 +5,7 @@
 #ifndef REDOAHEAD_CLUSTER_RELPATH_H
 #define REDOAHEAD_CLUSTER_RELPATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@
 
 /* A kind of file that servers do not name: a WAL segment. */
 #define RELPATH_KIND_WAL	255
+
+/* First major whose files in pg_multixact/members have names of 15 digits. */
+#define RELPATH_FIRST_LONG_MEMBERS	19
 
 /* Room for the longest path. */
 #define RELPATH_BYTES	192
@@ -39,6 +43,7 @@ struct relpath_layout
 	uint32_t	segment_blocks; /* RELSEG_SIZE, blocks in a segment file */
 	uint32_t	wal_segment_bytes;	/* size of a WAL segment, bytes */
 	uint32_t	timeline;		/* whose WAL redo reads from pg_wal, 0 if from elsewhere */
+	bool		long_member_names;	/* RELPATH_FIRST_LONG_MEMBERS */
 	char		tablespace_dir[64]; /* TABLESPACE_VERSION_DIRECTORY */
 };
 

@@ -105,6 +105,17 @@ flags_at(const struct implied_record *record, uint32_t at)
 	return record->data_len > at ? ((const uint8_t *) record->data)[at] : 0;
 }
 
+/* The same for flags of 16 bits. */
+static inline uint16_t
+wide_flags_at(const struct implied_record *record, uint32_t at)
+{
+	uint16_t	flags = 0;
+
+	if (record->data_len >= at + sizeof(flags))
+		memcpy(&flags, (const char *) record->data + at, sizeof(flags));
+	return flags;
+}
+
 /*
  * What a heap record does to the maps of a heap block that it names: does it clear
  * visibility map bits, does it record free space?
@@ -147,9 +158,9 @@ heap_maps(const struct implied_record *record, const struct implied_block *block
 	}
 }
 
-/* Does a record with one of the three operations of pruning make room? */
+/* Does redo of a record with one of the three operations of pruning record free space? */
 static inline bool
-makes_room(const struct implied_record *record, uint8_t op)
+records_space(const struct implied_record *record, uint8_t op)
 {
 	switch (record->format->prune)
 	{
@@ -159,6 +170,9 @@ makes_room(const struct implied_record *record, uint8_t op)
 			return op != WAL_HEAP2_PRUNE_3;
 		case WAL_PRUNE_BY_FLAGS:
 			return flags_at(record, WAL_PRUNE_FLAGS_AT) & WAL_PRUNE_MADE_ROOM;
+		case WAL_PRUNE_BY_WIDE_FLAGS:
+			return wide_flags_at(record, WAL_WIDE_PRUNE_FLAGS_AT) &
+				(WAL_PRUNE_MADE_ROOM | WAL_PRUNE_SETS_VISIBLE);
 	}
 	return false;
 }
@@ -175,7 +189,7 @@ heap2_maps(const struct implied_record *record, const struct implied_block *bloc
 		case WAL_HEAP2_PRUNE_1:
 		case WAL_HEAP2_PRUNE_2:
 		case WAL_HEAP2_PRUNE_3:
-			*fsm = makes_room(record, op);
+			*fsm = records_space(record, op);
 			break;
 
 		case WAL_HEAP2_VISIBLE:

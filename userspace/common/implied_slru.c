@@ -30,7 +30,7 @@
 
 /* Entries in an SLRU page; block_size in bytes. */
 #define XACT_PER_PAGE(block_size)				((block_size) * 4)
-#define MULTIXACT_OFFSET_PER_PAGE(block_size)	((block_size) / 4)
+#define MULTIXACT_OFFSET_PER_PAGE(block_size, bytes)	((block_size) / (bytes))
 
 /* Members come in groups of four: a byte of flags for each, then their IDs. */
 #define MULTIXACT_MEMBER_PER_PAGE(block_size)	((block_size) / (4 + 4 * 4) * 4)
@@ -261,20 +261,25 @@ static int
 of_multixact(const struct implied_slru *known, const struct implied_record *record,
 			 struct redoahead_ref *out)
 {
-	uint32_t	offsets_per_page = MULTIXACT_OFFSET_PER_PAGE(record->layout->block_size);
+	uint32_t	bytes = record->format->multixact_bytes;
+	uint32_t	offsets_per_page = MULTIXACT_OFFSET_PER_PAGE(record->layout->block_size, bytes);
 	uint32_t	members_per_page = MULTIXACT_MEMBER_PER_PAGE(record->layout->block_size);
+	uint64_t	last_member = bytes == sizeof(uint64_t) ? UINT64_MAX : UINT32_MAX;
 	const char *data = record->data;
 	uint32_t	multixact;
-	uint32_t	member;			/* the first one */
+	uint64_t	member;			/* the first one */
 	uint32_t	members_left;
 	uint32_t	page;
 	int			n = 0;
 
-	if (record->data_len < WAL_MULTIXACT_BYTES)
+	if (record->data_len < WAL_MULTIXACT_BYTES(bytes))
 		return 0;
 	multixact = number_at(data);
-	member = number_at(data + 4);
-	members_left = number_at(data + 8);
+	if (bytes == sizeof(member))
+		memcpy(&member, data + WAL_MULTIXACT_FIRST_AT(bytes), sizeof(member));
+	else
+		member = number_at(data + WAL_MULTIXACT_FIRST_AT(bytes));
+	members_left = number_at(data + WAL_MULTIXACT_COUNT_AT(bytes));
 
 	/*
 	 * Its own offset, and where the next one begins.  Older minor releases
@@ -289,21 +294,24 @@ of_multixact(const struct implied_slru *known, const struct implied_record *reco
 		n = add_page(known, out, n, record, REDOAHEAD_SLRU_MULTIXACT_OFFSET, page + 1);
 
 	if (members_left > INT32_MAX ||
-		(record->data_len - WAL_MULTIXACT_BYTES) / WAL_MULTIXACT_MEMBER_BYTES < members_left)
+		(record->data_len - WAL_MULTIXACT_BYTES(bytes)) / WAL_MULTIXACT_MEMBER_BYTES < members_left)
 		return n;
 
-	/* The members, in pages; their numbers wrap around at 2^32. */
-	while (members_left > 0 && n < IMPLIED_MAX_PER_SLRU)
+	/*
+	 * The members, in pages.  Numbers of 32 bits wrap around; a reference has no
+	 * room for pages behind 2^32 of those of 64 bits.
+	 */
+	while (members_left > 0 && n < IMPLIED_MAX_PER_SLRU && member / members_per_page <= UINT32_MAX)
 	{
-		uint32_t	in_page = members_per_page - member % members_per_page;
+		uint32_t	in_page = members_per_page - (uint32_t) (member % members_per_page);
 
 		/* The last page ends early, because 2^32 isn't a multiple of a page. */
-		if (member > UINT32_MAX - in_page)
-			in_page = UINT32_MAX - member + 1;
+		if (member > last_member - in_page)
+			in_page = (uint32_t) (last_member - member) + 1;
 
 		n = add_page(known, out, n, record, REDOAHEAD_SLRU_MULTIXACT_MEMBER,
-					 member / members_per_page);
-		member += in_page;
+					 (uint32_t) (member / members_per_page));
+		member = (member + in_page) & last_member;
 		members_left -= members_left < in_page ? members_left : in_page;
 	}
 	return n;

@@ -81,6 +81,7 @@
 #define WAL_MULTI_INSERT_FLAGS_AT	0
 #define WAL_VISIBLE_FLAGS_AT		4
 #define WAL_PRUNE_FLAGS_AT			1
+#define WAL_WIDE_PRUNE_FLAGS_AT		0	/* 16 bits: WAL_PRUNE_BY_WIDE_FLAGS */
 
 /* Bits of these flags: visibility map bits that redo clears or sets. */
 #define WAL_INSERT_CLEARS			0x01
@@ -90,8 +91,10 @@
 #define WAL_LOCK_CLEARS				0x01
 #define WAL_VISIBLE_BITS			0x03
 
-/* Bits of the flags of a prune record, major 17 and later: it made room. */
+/* Bits of the flags of a prune record: it made room (major 17 and later), it sets the
+ * page's bits of the visibility map (major 19 and later). */
 #define WAL_PRUNE_MADE_ROOM			0xE0
+#define WAL_PRUNE_SETS_VISIBLE		0x100
 
 /* Creation of a relation's fork: tablespace, database, relation, fork. */
 #define WAL_SMGR_CREATE_BYTES		16
@@ -122,8 +125,13 @@
 #define WAL_XACT_RELATION_BYTES		12
 #define WAL_XACT_INVALIDATION_BYTES	16
 
-/* Creation of a multixact: its ID, first member, number of members, the members. */
-#define WAL_MULTIXACT_BYTES			12
+/*
+ * Creation of a multixact: its ID, first member, number of members, the members.  Where
+ * these are depends on the size of the first member's number, "bytes".
+ */
+#define WAL_MULTIXACT_FIRST_AT(bytes)	(bytes)
+#define WAL_MULTIXACT_COUNT_AT(bytes)	(2 * (bytes))
+#define WAL_MULTIXACT_BYTES(bytes)		(2 * (bytes) + 4)
 #define WAL_MULTIXACT_MEMBER_BYTES	8
 
 /* A change of settings on the primary, up to track_commit_timestamp. */
@@ -135,7 +143,9 @@ enum wal_prune
 {
 	WAL_PRUNE_FIRST,			/* the first; the second freezes */
 	WAL_PRUNE_FIRST_TWO,		/* the first two; the third freezes */
-	WAL_PRUNE_BY_FLAGS			/* all, if the record's flags say so */
+	WAL_PRUNE_BY_FLAGS,			/* all, if the record's flags say so */
+	WAL_PRUNE_BY_WIDE_FLAGS		/* likewise, or if it sets bits of the visibility map, which
+								 * no other record does */
 };
 
 /* What differs between majors. */
@@ -150,6 +160,9 @@ struct wal_format
 	uint8_t		dbase_drop;		/* operation in the info byte: drops a database */
 	uint8_t		slru_page_bytes;	/* size of a page number in a "zero page" record, bytes */
 	uint8_t		dropped_stats_bytes;	/* size of an item of dropped statistics in a commit record */
+	uint8_t		multixact_bytes;	/* size of the number of a multixact's member */
+	uint8_t		page_flags;		/* flags that the header of a page may have */
+	uint8_t		page_overwrites;	/* that of a page where a record was overwritten */
 };
 
 const struct wal_format *wal_format__of_major(int major);

@@ -49,6 +49,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 		.segment_blocks = handshake->segment_blocks,
 		.wal_segment_bytes = handshake->wal_segment_bytes,
 		.timeline = handshake->timeline,
+		.long_member_names = handshake->server_version / 10000 >= RELPATH_FIRST_LONG_MEMBERS,
 	};
 	bool		residency_works;
 	const char *reason;

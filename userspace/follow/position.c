@@ -4,7 +4,7 @@
  *
  * While a record is replayed, the global variable error_context_stack of the process
  * points to an entry whose argument is the WAL reader, which has the record's
- * position.  The reader's first members are the same in PostgreSQL 13 to 18; its
+ * position.  The reader's first members are the same in PostgreSQL 13 to 19; its
  * system identifier must be the cluster's, so that anything else is not taken for one.
  *
  * Where the process's memory may not be read (ptrace_scope of Yama, another user), a BPF

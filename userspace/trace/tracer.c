@@ -180,6 +180,7 @@ prepare(struct tracer *tracer)
 		.block_size = control->block_size,
 		.segment_blocks = control->segment_blocks,
 		.wal_segment_bytes = control->wal_segment_bytes,
+		.long_member_names = config->cluster->major >= RELPATH_FIRST_LONG_MEMBERS,
 	};
 	err = files__create(&tracer->files, config->cluster->path, control->segment_blocks);
 	if (err == 0)

@@ -12,9 +12,11 @@ const char *
 wal_page__problem(const struct wal_long_page_header *header,
 				  const struct wal_page_expected *expected)
 {
-	if (header->page.magic != expected->magic)
+	const struct wal_format *format = wal_format__of_page(header->page.magic);
+
+	if (header->page.magic != expected->magic || format == NULL)
 		return "is of another version of PostgreSQL, or empty";
-	if (header->page.flags & ~WAL_PAGE_FLAGS)
+	if (header->page.flags & ~format->page_flags)
 		return "has unknown flags";
 	if (header->page.lsn != expected->lsn)
 		return "is that of another position";

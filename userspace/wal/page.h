@@ -11,12 +11,9 @@
 
 #include "common/wal_format.h"
 
-/* Flags in a page header. */
+/* Flags in a page header; wal_format has those that differ between majors. */
 #define WAL_PAGE_CONTINUES		0x0001	/* begins with the rest of a record */
 #define WAL_PAGE_LONG			0x0002	/* has the long header */
-#define WAL_PAGE_REMOVABLE		0x0004	/* its images may be removed */
-#define WAL_PAGE_OVERWRITES		0x0008	/* the record before was overwritten */
-#define WAL_PAGE_FLAGS			0x000F	/* all of them */
 
 /* Sizes of the headers, aligned, bytes. */
 #define WAL_PAGE_SHORT_BYTES	24
@@ -34,7 +31,7 @@
 struct wal_page_header
 {
 	uint16_t	magic;			/* identifies the major */
-	uint16_t	flags;			/* WAL_PAGE_* */
+	uint16_t	flags;			/* WAL_PAGE_* and others */
 	uint32_t	timeline;		/* of the first record on the page */
 	uint64_t	lsn;			/* position of the page */
 	uint32_t	rest_bytes;		/* of the record that continues here */

@@ -136,7 +136,7 @@ assemble(struct wal_reader *reader, uint64_t *lsn, const unsigned char **bytes)
 			struct wal_page_header continued;
 
 			memcpy(&continued, page, sizeof(continued));
-			if (continued.flags & WAL_PAGE_OVERWRITES)
+			if (continued.flags & reader->format->page_overwrites)
 			{
 				*lsn = at;
 				return WAL_READER_RECORD;

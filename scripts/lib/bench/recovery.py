@@ -43,7 +43,7 @@ REDO_DONE = re.compile(r'redo done at (\S+) system usage: CPU: user: ([\d.]+) s,
 STAMPED = re.compile(r'^(\d+\.\d+) \[\d+\] LOG:  (.*)', re.MULTILINE)
 READY = 'database system is ready to accept connections'
 CHECKPOINT_DONE = 'checkpoint complete'
-CHECKPOINT = re.compile(r'checkpoint complete: wrote (\d+) buffers .* write=([\d.]+) s, '
+CHECKPOINT = re.compile(r'checkpoint complete:(?: [a-z -]+:)? wrote (\d+) buffers .* write=([\d.]+) s, '
                         r'sync=([\d.]+) s')
 CONNECTED = re.compile(r'redoahead: connected to daemon')
 FOLLOWING = re.compile(r'following recoveries of')

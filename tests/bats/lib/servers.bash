@@ -195,6 +195,28 @@ stop_startup() {			# DATA LOG PATTERN
 	kill -STOP "$(startup_pid "$1")"
 }
 
+# PostgreSQL 19 cannot end recovery while the checkpointer is stopped: each process must
+# notice whether logical decoding is on.  Let the checkpointer do that while the startup
+# process is stopped, and stop it again, so that it begins no checkpoint.
+end_recovery_without() {	# DATA CHECKPOINTER
+	local startup switches
+	[ "$pg_major" -ge 19 ] || return 0
+	wait_until "the wait for the checkpointer" grep -q "still waiting for backend with PID $2 to accept" "$1.log"
+	startup=$(startup_pid "$1")
+	kill -STOP "$startup"
+	wait_until "the stop" is_stopped "$startup"
+	switches=$(times_waited "$2")
+	kill -CONT "$2"
+	wait_until "the checkpointer" has_waited "$2" "$switches"
+	kill -STOP "$2"
+	wait_until "the stop" is_stopped "$2"
+	kill -CONT "$startup"
+}
+
+# How often a process has waited for something.
+times_waited() { sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status"; }
+has_waited() { [ "$(times_waited "$1")" -gt "$2" ]; }
+
 pgbench() {					# DATA ARGUMENT...
 	local data=$1
 	shift
