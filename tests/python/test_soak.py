@@ -11,7 +11,7 @@ from soaking import faults, samples  # noqa: E402
 
 def life(seconds, **slopes):
     """Samples each 10 s of a daemon of which some members grow by so much in each sample."""
-    level = {'rss_bytes': 20 << 20, 'anonymous_bytes': 10 << 20, 'descriptors': 40}
+    level = {'rss_bytes': 20 << 20, 'anonymous_bytes': 10 << 20, 'descriptors': 12}
     return [{'seconds': 10 * number,
              **{member: level.get(member, 2) + (number % 2 if member == 'descriptors' else 0) +
                 number * slopes.get(member, 0) for member in samples.BOUNDS}}
@@ -25,7 +25,8 @@ class Growth(unittest.TestCase):
         self.assertEqual(samples.judge('serve', life(1800)), [])
 
     def test_leaks(self):
-        for member, slope in ('anonymous_bytes', 100_000), ('descriptors', 1), ('sockets', 0.1), ('deleted_files', 0.1):
+        for member, slope in ('anonymous_bytes', 100_000), ('descriptors', 0.1), ('repeated_files', 0.1), \
+                ('sockets', 0.1), ('deleted_files', 0.1):
             with self.subTest(member=member):
                 wrong = samples.judge('serve', life(1800, **{member: slope}))
                 self.assertEqual(len(wrong), 1)
@@ -38,6 +39,12 @@ class Growth(unittest.TestCase):
     def test_warm_up(self):
         full = [{**each, 'anonymous_bytes': min(each['seconds'], 300) * 100_000} for each in life(1800)]
         self.assertEqual(samples.judge('follow', full), [])
+
+    def test_data_files(self):
+        self.assertTrue(samples.is_data_file('/data/base/5/1259', '/data'))
+        self.assertTrue(samples.is_data_file('/data/pg_tblspc/7/PG_18_1/5/1 (deleted)', '/data'))
+        self.assertFalse(samples.is_data_file('/data/pg_wal/000000010000000000000001', '/data'))
+        self.assertFalse(samples.is_data_file('/data2/base/5/1259', '/data'))
 
     def test_short_life(self):
         self.assertEqual(samples.judge('serve', life(120, anonymous_bytes=1 << 20)), [])
