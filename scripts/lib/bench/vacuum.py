@@ -18,11 +18,11 @@ SETTINGS = {**recovery.RECOVERING, 'fsync': 'off', 'wal_init_zero': 'off', 'vacu
 # What the backend has used so far: CPU time in ns, and the time in s.
 USED = ("SELECT 'used', split_part(pg_read_file('/proc/' || pg_backend_pid() || '/schedstat'), "
         "' ', 1), extract(epoch FROM clock_timestamp())")
-# In what VACUUM VERBOSE prints of the table.
+# In what VACUUM VERBOSE prints of the table; until PostgreSQL 17, reads were misses.
 FIGURES = {
     'pages': re.compile(r'^pages: .* (\d+) scanned \(', re.MULTILINE),
     'tuples_removed': re.compile(r'^tuples: (\d+) removed', re.MULTILINE),
-    'buffers_read': re.compile(r'^buffer usage: \d+ hits, (\d+) reads', re.MULTILINE),
+    'buffers_read': re.compile(r'^buffer usage: \d+ hits, (\d+) (?:reads|misses)', re.MULTILINE),
     'wal_bytes': re.compile(r'^WAL usage: .* (\d+) bytes', re.MULTILINE),
 }
 
