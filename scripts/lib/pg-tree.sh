@@ -14,11 +14,9 @@ pg_tree__version() {		# SOURCE
 	sed -n "s/^PACKAGE_VERSION='\(.*\)'$/\1/p" "$1/configure"
 }
 
-# The files that a queue consists of: the series, then its patches in order.
-pg_tree__queue_files() {	# QUEUE
-	[ -e "$1/series" ] || return 0
-	echo "$1/series"
-	pg_tree__patches "$1" | sed "s|^|$1/|"
+# The release that a queue was made for, such as 18.6, which its series names at the top.
+pg_tree__queue_release() {	# QUEUE
+	sed -n '1s/^# PostgreSQL //p' "$1/series" 2>/dev/null || true
 }
 
 # The names of the patches of a queue, in order.

@@ -18,12 +18,21 @@ queue__import() {			# REPOSITORY QUEUE
 	queue__git "$1" add -A -f
 	queue__git "$1" commit -q --no-verify -m "PostgreSQL $(pg_tree__version "$1")"
 	queue__git "$1" tag upstream
+	# Heads may have lines that begin with #; those that git adds for an editor go.
+	queue__git "$1" config commit.cleanup scissors
 	pg_tree__patches "$2" | while read -r name; do
 		pg_tree__patch_one "$1" "$2/$name"
 		queue__git "$1" add -A -f
 		{ sed '/^diff --git /,$d' "$2/$name"; echo "Patch-Name: $name"; } |
 			queue__git "$1" commit -q --no-verify --cleanup=verbatim -F -
 	done
+}
+
+# Are the heads of all patches without what git writes for an editor?
+queue__check_heads() {			# QUEUE
+	local found
+	found=$(cd "$1" && grep -l '^# Please enter the commit message' -- *.patch) || return 0
+	die "$(echo $found): git's text for the editor is in the head; take these lines out"
 }
 
 # The name of a commit's patch, given its place in the series.
@@ -77,12 +86,14 @@ queue__fits() {				# SOURCE QUEUE SCRATCH
 	if grep -q offset "$tree.output"; then echo "with offsets"; else echo exactly; fi
 }
 
-# Write the commits of a repository since upstream as a queue.
+# Write the commits of a repository since upstream as a queue, and in its series the release
+# that it is for, if the series has one.
 queue__export() {			# REPOSITORY QUEUE SCRATCH
 	local place=0 commit name old temp
 	temp=$(mktemp -d -p "$3")
 	# the comments and empty lines that open the series stay
-	[ ! -e "$2/series" ] || sed '/^[^#]/,$d' "$2/series" >"$temp/series"
+	[ ! -e "$2/series" ] || sed -e '/^[^#]/,$d' \
+		-e "1s/^# PostgreSQL .*/# PostgreSQL $(pg_tree__version "$1")/" "$2/series" >"$temp/series"
 	touch "$temp/series"
 	for commit in $(queue__git "$1" rev-list --reverse upstream..HEAD); do
 		place=$((place + 1))

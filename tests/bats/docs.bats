@@ -104,12 +104,13 @@ nothing() {					# COMMAND...
 }
 
 @test "the documents have each patch of the queue and each setting of the extension" {
-	sed 's/\.patch$//' "$top/pg-patch/18/series" | sort >"$work/series"
+	sed -n 's/\.patch$//p' "$top/pg-patch/18/series" | sort >"$work/series"
 	sed -nE 's/^\| `([0-9]{4}-[a-z-]+)` .*/\1/p' "$top/pg-patch/README.md" | sort >"$work/page"
 	same "$work/series" "$work/page"
 	# Other majors have the same patches, or fewer.
 	for queue in "$top"/pg-patch/[0-9]*/series; do
-		no grep -vxFf "$top/pg-patch/18/series" "$queue"
+		no grep -vxF -e "$(head -n 1 "$queue")" -f "$top/pg-patch/18/series" "$queue"
+		grep -qE "^# PostgreSQL $(basename "$(dirname "$queue")")[.a-z0-9]+$" "$queue"
 	done
 	grep -ohE '"redoahead\.[a-z_]+",' "$top"/pg-patch/redoahead/settings.c | tr -d '",' | sort >"$work/settings"
 	sed -nE 's/^\| `(redoahead\.[a-z_]+)` .*/\1/p' "$top/OPERATING.md" | sort >"$work/page"

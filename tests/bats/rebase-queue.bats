@@ -66,10 +66,13 @@ rebase() {					# VERSION [OPTION...]
 		run -0 patch -p1 --fuzz=0 -d "$BATS_TEST_TMPDIR/patched" -i "$patch"
 		[[ $output != *offset* ]]
 	done
-	# And back, from where it is now.
+	# And back, from where it is now; a series that has the release gets the new one.
+	sed -i '1i # PostgreSQL 18.2' "$QUEUE/series"
+	rm -rf "$REPOSITORY"
 	run -0 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --from "$BATS_TEST_TMPDIR/18.2" \
 		--onto "$BATS_TEST_TMPDIR/18.1" --no-tests 18 18.1
 	grep -q '^@@ -1,7 +1,7 @@' "$QUEUE/0001-change-the-first.patch"
+	[ "$(head -n 1 "$QUEUE/series")" = "# PostgreSQL 18.1" ]
 }
 
 # Lost otherwise: what the release and the patch have changed, or the rest of the queue.
@@ -103,6 +106,25 @@ rebase() {					# VERSION [OPTION...]
 	# It is done: the same command would only test.
 	run -0 rebase 18.2
 	[[ $output == *"2 patches, rebased onto PostgreSQL 18.2"* ]]
+}
+
+# Lost otherwise: the head of a patch, or what git writes for an editor in its place.
+@test "git itself may continue the rebase: heads stay as they are" {
+	release 18.2 alpha beta gamma First second third fourth fifth sixth seventh eighth ninth tenth
+	run -1 rebase 18.2
+	sed -i -e '/^<<<<<<</,/^=======/d' -e '/^>>>>>>>/d' -e 's/^FIRST/FIRST!/' "$REPOSITORY/src/backend/main.c"
+	git -C "$REPOSITORY" add src/backend/main.c
+	GIT_EDITOR=true git -C "$REPOSITORY" -c user.name=x -c user.email=x@localhost rebase --continue
+	run -0 rebase 18.2
+	grep -q '^+FIRST!' "$QUEUE/0001-change-the-first.patch"
+	[ "$(sed '/^diff --git/,$d' "$QUEUE/0001-change-the-first.patch")" = "Change first
+
+# 1: a line that git would strip
+
+Exit: upstream has it." ]
+	sed -i '2i # Please enter the commit message for your changes.' "$QUEUE/0001-change-the-first.patch"
+	run -1 "$ROOT/scripts/patch-queue" -q "$QUEUE" check 18
+	[[ $output == *"0001-change-the-first.patch: git's text for the editor is in the head"* ]]
 }
 
 # Lost otherwise: the queue, with the release as a patch of it.
