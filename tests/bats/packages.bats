@@ -11,7 +11,6 @@ setup_file() {
 	top=$BATS_TEST_DIRNAME/../..
 	. "$top/scripts/lib/common.sh"
 	export DEBS=$BATS_FILE_TMPDIR/deb pg_major
-	[ "$pg_major" = 18 ] || return 0
 	if type dh >/dev/null 2>&1 || [ "$(id -u)" -eq 0 ]; then
 		"$top/scripts/packaging/build-deb" --output "$DEBS" >&2
 		# The next version differs in its number only.
@@ -24,7 +23,7 @@ setup_file() {
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
 	work=$BATS_TEST_TMPDIR
-	[ "$pg_major" = 18 ] || skip "names and versions here are those of PostgreSQL 18"
+	extension=postgresql-$pg_major-redoahead
 	[ -d "$DEBS" ] || skip "packages cannot be built: debhelper is not installed; scripts/bootstrap --packaging installs it"
 }
 
@@ -37,7 +36,7 @@ contents() { dpkg-deb -c "$(package "$1")" | awk '$1 !~ /^d/ { print $6 }' | sed
 	local version
 	version=$(sed -nE 's/^#define REDOAHEAD_VERSION\s+"(.*)"/\1/p' "$top/userspace/base/version.h")
 	[ "$(dpkg-deb -f "$(package redoahead)" Version)" = "$version" ]
-	[ "$(dpkg-deb -f "$(package postgresql-18-redoahead)" Version)" = "$version" ]
+	[ "$(dpkg-deb -f "$(package "$extension")" Version)" = "$version" ]
 }
 
 @test "lintian finds neither errors nor warnings" {
@@ -51,21 +50,21 @@ contents() { dpkg-deb -c "$(package "$1")" | awk '$1 !~ /^d/ { print $6 }' | sed
 	(cd "$work/root" && find . -type f | sed 's|^\.||') >"$work/installed"
 	diff <(sed '/man[0-9]/s/$/.gz/' "$work/installed" | sort) \
 		<(contents redoahead | grep -vE '^/usr/share/(doc/redoahead/(changelog|copyright)|lintian/)')
-	diff - <(contents postgresql-18-redoahead | grep -v /usr/share/doc/) <<-'LIST'
-		/usr/lib/postgresql/18/lib/redoahead.so
-		/usr/share/postgresql/18/extension/redoahead--1.0.sql
-		/usr/share/postgresql/18/extension/redoahead.control
+	diff - <(contents "$extension" | grep -v /usr/share/doc/) <<-LIST
+		/usr/lib/postgresql/$pg_major/lib/redoahead.so
+		/usr/share/postgresql/$pg_major/extension/redoahead--1.0.sql
+		/usr/share/postgresql/$pg_major/extension/redoahead.control
 	LIST
 }
 
 # Lost otherwise: libraries that are found on the machine that built them only.
 @test "no path of the build is in the packages" {
 	local name
-	for name in redoahead postgresql-18-redoahead; do
+	for name in redoahead "$extension"; do
 		dpkg-deb -x "$(package "$name")" "$work/$name"
 	done
 	no grep -rlE '/var/tmp/|/var/cache/redoahead|/build/redoahead' "$work"
-	run -0 readelf -d "$work/postgresql-18-redoahead/usr/lib/postgresql/18/lib/redoahead.so"
+	run -0 readelf -d "$work/$extension/usr/lib/postgresql/$pg_major/lib/redoahead.so"
 	[[ $output != *RUNPATH* && $output != *RPATH* ]]
 }
 
@@ -84,7 +83,7 @@ in_overlay() {				# SCRIPT
 		mount -t proc proc "$WORK/tmp/root/proc"
 		mount --bind /dev "$WORK/tmp/root/dev"
 		touch "$WORK/tmp/root/begun"
-		chroot "$WORK/tmp/root" env -u DEBS -u WORK PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		chroot "$WORK/tmp/root" env -u DEBS -u WORK -u pg_major MAJOR="$pg_major" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 			DEBIAN_FRONTEND=noninteractive bash -eux <"$WORK/script" >&2
 		# What is left, but for the logs and the backups of package tools.
 		cd "$WORK/tmp/changes"
@@ -104,11 +103,11 @@ in_overlay() {				# SCRIPT
 		redoahead --version
 		mkdir -p /etc/systemd/system/redoahead@.service.d
 		touch /etc/systemd/system/redoahead@.service.d/mine.conf
-		systemctl enable redoahead@18-main redoahead-data@srv-pg
-		test -L /etc/systemd/system/postgresql@18-main.service.wants/redoahead@18-main.service
-		mkdir -p /var/lib/redoahead/18-main && touch /var/lib/redoahead/18-main/state
+		systemctl enable redoahead@$MAJOR-main redoahead-data@srv-pg
+		test -L /etc/systemd/system/postgresql@$MAJOR-main.service.wants/redoahead@$MAJOR-main.service
+		mkdir -p /var/lib/redoahead/$MAJOR-main && touch /var/lib/redoahead/$MAJOR-main/state
 		dpkg -i /mnt/next.deb
-		test -L /etc/systemd/system/postgresql@18-main.service.wants/redoahead@18-main.service
+		test -L /etc/systemd/system/postgresql@$MAJOR-main.service.wants/redoahead@$MAJOR-main.service
 		dpkg --remove redoahead
 		test -e /etc/systemd/system/redoahead@.service.d/mine.conf
 		no_redoahead() { ! command -v redoahead; }
@@ -124,14 +123,14 @@ in_overlay() {				# SCRIPT
 	in_overlay <<-'EOF'
 		server() {			# VERSION PROVIDES
 			mkdir -p /tmp/server/DEBIAN
-			printf '%s\n' 'Package: postgresql-18' "Version: $1" 'Architecture: all' $2 \
+			printf '%s\n' "Package: postgresql-$MAJOR" "Version: $1" 'Architecture: all' $2 \
 				'Maintainer: nobody' 'Description: stand-in' >/tmp/server/DEBIAN/control
 			dpkg-deb -b /tmp/server "/tmp/repository/server_$1.deb"
 		}
 		IFS=$'\n'
 		mkdir /tmp/repository
-		server 18.6-3+redoahead1 'Provides: postgresql-18-redoahead-server (= 18.6-3+redoahead1)'
-		dpkg -i /tmp/repository/*.deb /mnt/postgresql-18-redoahead_*.deb
+		server "$MAJOR.6-3+redoahead1" "Provides: postgresql-$MAJOR-redoahead-server (= $MAJOR.6-3+redoahead1)"
+		dpkg -i /tmp/repository/*.deb /mnt/postgresql-$MAJOR-redoahead_*.deb
 		rm /tmp/repository/*
 		newest() {			# VERSION: what apt upgrade would do once that has come
 			server "$1" ''
@@ -142,11 +141,11 @@ in_overlay() {				# SCRIPT
 			apt-get "$@" -s upgrade >/tmp/upgrade
 			cat /tmp/upgrade
 		}
-		newest 18.6-3
+		newest $MAJOR.6-3
 		grep -q '^0 upgraded.*and 0 not upgraded' /tmp/upgrade
-		newest 18.6-4
-		grep -A1 'kept back' /tmp/upgrade | grep -q postgresql-18
-		dpkg --purge postgresql-18-redoahead postgresql-18
+		newest $MAJOR.6-4
+		grep -A1 'kept back' /tmp/upgrade | grep -q "postgresql-$MAJOR"
+		dpkg --purge "postgresql-$MAJOR-redoahead" "postgresql-$MAJOR"
 	EOF
 }
 
@@ -154,20 +153,20 @@ in_overlay() {				# SCRIPT
 # patched one that does not start because the extension is gone.
 @test "the extension goes with patched servers only, and its removal names settings that need it" {
 	in_overlay <<-'EOF'
-		dpkg -i /mnt/postgresql-18-redoahead_*.deb >/tmp/log 2>&1 && exit 1
-		grep -q 'depends on postgresql-18-redoahead-server' /tmp/log
-		dpkg --purge postgresql-18-redoahead
-		mkdir -p /tmp/server/DEBIAN /etc/postgresql/18/main
-		printf '%s\n' 'Package: postgresql-18' 'Version: 18.6-3+redoahead1' 'Architecture: all' \
-			'Provides: postgresql-18-redoahead-server' 'Maintainer: nobody' 'Description: stand-in' \
+		dpkg -i /mnt/postgresql-$MAJOR-redoahead_*.deb >/tmp/log 2>&1 && exit 1
+		grep -q "depends on postgresql-$MAJOR-redoahead-server" /tmp/log
+		dpkg --purge "postgresql-$MAJOR-redoahead"
+		mkdir -p /tmp/server/DEBIAN /etc/postgresql/$MAJOR/main
+		printf '%s\n' "Package: postgresql-$MAJOR" "Version: $MAJOR.6-3+redoahead1" 'Architecture: all' \
+			"Provides: postgresql-$MAJOR-redoahead-server" 'Maintainer: nobody' 'Description: stand-in' \
 			>/tmp/server/DEBIAN/control
 		dpkg-deb -b /tmp/server /tmp/server.deb
-		dpkg -i /tmp/server.deb /mnt/postgresql-18-redoahead_*.deb
-		echo "shared_preload_libraries = 'redoahead'" >/etc/postgresql/18/main/postgresql.conf
-		dpkg --purge postgresql-18-redoahead 2>/tmp/log
-		grep -q '/etc/postgresql/18/main/postgresql.conf names redoahead' /tmp/log
-		rm -r /etc/postgresql/18
-		dpkg --purge postgresql-18
+		dpkg -i /tmp/server.deb /mnt/postgresql-$MAJOR-redoahead_*.deb
+		echo "shared_preload_libraries = 'redoahead'" >/etc/postgresql/$MAJOR/main/postgresql.conf
+		dpkg --purge "postgresql-$MAJOR-redoahead" 2>/tmp/log
+		grep -q "/etc/postgresql/$MAJOR/main/postgresql.conf names redoahead" /tmp/log
+		rm -r /etc/postgresql/$MAJOR
+		dpkg --purge "postgresql-$MAJOR"
 	EOF
 	cat "$work/left"
 	[ ! -s "$work/left" ]

@@ -43,14 +43,14 @@ installed_units() {
 	command -v systemd-analyze >/dev/null || skip "systemd is not installed"
 	installed_units
 	mkdir "$installed"/redoahead{,-data}@.service.d
-	for unit in redoahead@18-main redoahead-data@srv-pg; do
+	for unit in redoahead@$pg_major-main redoahead-data@srv-pg; do
 		out=$(SYSTEMD_UNIT_PATH=$installed: systemd-analyze verify --man=no "$unit.service" 2>&1) ||
 			{ echo "$out"; return 1; }
 		[ -z "$out" ] || { echo "$out"; return 1; }
 	done
 	cp "$units/examples/follow-bpf.conf" "$installed/redoahead@.service.d"
 	cp "$units/examples/other-unit.conf" "$installed/redoahead-data@.service.d"
-	for unit in redoahead@18-main redoahead-data@srv-pg; do
+	for unit in redoahead@$pg_major-main redoahead-data@srv-pg; do
 		out=$(SYSTEMD_UNIT_PATH=$installed: systemd-analyze verify --man=no "$unit.service" 2>&1)
 		[ -z "$out" ] || { echo "$out"; return 1; }
 	done
@@ -170,7 +170,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	printf '[Service]\nReadWritePaths=\n' | drop_in "$daemon"
 	no sc start "$daemon"
 	remedy=$(inside journalctl --no-pager -o cat -u "$daemon" | sed -n 's/.*pg_stat_tmp" cannot be written by this unit; add to it, by systemctl edit: //p' | tail -n 1)
-	[ "$remedy" = "[Service] ReadWritePaths=/var/lib/postgresql/18/main/pg_stat_tmp" ]
+	[ "$remedy" = "[Service] ReadWritePaths=/var/lib/postgresql/$pg_major/main/pg_stat_tmp" ]
 	sc stop "$daemon"
 	printf '[Service]\nReadWritePaths=\n%s\n' "${remedy#* }" | drop_in "$daemon"
 	sc start "$daemon"
@@ -255,7 +255,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	sc start "$server"
 	[ "$(main_pid "$daemon")" = "$follower" ]
 
-	inside sh -c 'echo "shared_preload_libraries = redoahead" >>/etc/postgresql/18/main/postgresql.conf'
+	inside sh -c 'echo "shared_preload_libraries = redoahead" >>/etc/postgresql/'"$pg_major"'/main/postgresql.conf'
 	sc restart "$server"
 	[[ $(tr '\0' ' ' <"/proc/$(main_pid "$daemon")/cmdline") == "/usr/bin/redoahead serve "* ]]
 }
@@ -264,12 +264,12 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 @test "a reload opens the output files again" {
 	need_machine
 	make_main "shared_preload_libraries = redoahead"
-	printf '[Service]\nEnvironment=REDOAHEAD_OPTIONS=--timeline=/var/lib/redoahead/18-main/timeline\n' | drop_in "$daemon"
+	printf '[Service]\nEnvironment=REDOAHEAD_OPTIONS=--timeline=/var/lib/redoahead/'"$pg_major"'-main/timeline\n' | drop_in "$daemon"
 	sc start "$daemon"
 	pid=$(main_pid "$daemon")
-	inside mv /var/lib/redoahead/18-main/timeline /var/lib/redoahead/18-main/old
+	inside mv /var/lib/redoahead/$pg_major-main/timeline /var/lib/redoahead/$pg_major-main/old
 	sc reload "$daemon"
-	wait_until "the file" inside test -e /var/lib/redoahead/18-main/timeline
+	wait_until "the file" inside test -e /var/lib/redoahead/$pg_major-main/timeline
 	wait_until "the end of the reload" sc is-active "$daemon"
 	[ "$(main_pid "$daemon")" = "$pid" ]
 }
@@ -278,21 +278,21 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 @test "status, metrics and report are where the manual has them" {
 	need_machine
 	make_main "shared_preload_libraries = redoahead"
-	drop_in "$daemon" <<-'end'
+	drop_in "$daemon" <<-end
 		[Service]
 		SupplementaryGroups=games
-		Environment="REDOAHEAD_OPTIONS=--status-group=games --status-socket=/run/redoahead/18-main/status.sock \
-		    --metrics=/run/redoahead/18-main/redoahead.prom --report=/var/lib/redoahead/18-main"
+		Environment="REDOAHEAD_OPTIONS=--status-group=games --status-socket=/run/redoahead/$pg_major-main/status.sock \
+		    --metrics=/run/redoahead/$pg_major-main/redoahead.prom --report=/var/lib/redoahead/$pg_major-main"
 	end
 	sc start "$daemon"
 	start_main
-	wait_until "the socket" inside test -S /run/redoahead/18-main/status.sock
-	[ "$(inside stat -c '%a %U %G' /run/redoahead/18-main/status.sock)" = "660 $redoahead_user games" ]
-	wait_until "the metrics" inside grep -q '^redoahead_up' /run/redoahead/18-main/redoahead.prom
-	inside setpriv --reuid=games --regid=games --clear-groups redoahead status --socket=/run/redoahead/18-main/status.sock | grep recovery
+	wait_until "the socket" inside test -S /run/redoahead/$pg_major-main/status.sock
+	[ "$(inside stat -c '%a %U %G' /run/redoahead/$pg_major-main/status.sock)" = "660 $redoahead_user games" ]
+	wait_until "the metrics" inside grep -q '^redoahead_up' /run/redoahead/$pg_major-main/redoahead.prom
+	inside setpriv --reuid=games --regid=games --clear-groups redoahead status --socket=/run/redoahead/$pg_major-main/status.sock | grep recovery
 	ends_well
-	inside sh -c 'ls /var/lib/redoahead/18-main/*.html'
-	no inside test -e /run/redoahead/18-main
+	inside sh -c 'ls /var/lib/redoahead/'"$pg_major"'-main/*.html'
+	no inside test -e /run/redoahead/$pg_major-main
 }
 
 # Lost otherwise: prefetching, by a loop that hangs; here the whole process is stopped.
@@ -328,8 +328,8 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	grep -qE '^Max open files +4096 ' "${status%status}limits"
 	# `ip` may be missing; the file names the interfaces after two lines.
 	[ "$(tail -n +3 "${status%status}net/dev" | cut -d : -f 1 | tr -d ' ')" = lo ]
-	main=/var/lib/postgresql/18/main
-	beside touch "$main/pg_stat_tmp/file" /var/lib/redoahead/18-main/file
+	main=/var/lib/postgresql/$pg_major/main
+	beside touch "$main/pg_stat_tmp/file" /var/lib/redoahead/$pg_major-main/file
 	no beside touch "$main/file" "$main/base/file" /tmp/../etc/file
 	[ ! -e "$cluster/file" ]
 	rm "$cluster/pg_stat_tmp/file"
@@ -360,24 +360,24 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 @test "the unit of a data directory is tied to a server of another name" {
 	need_machine
 	make_main
-	daemon=$(systemd-escape --path --template=redoahead-data@.service /var/lib/postgresql/18/main)
+	daemon=$(systemd-escape --path --template=redoahead-data@.service /var/lib/postgresql/$pg_major/main)
 	daemon=${daemon%.service}
-	server=postgresql-18
-	inside sh -c 'cat >/run/systemd/system/postgresql-18.service' <<-end
+	server=postgresql-$pg_major
+	inside sh -c 'cat >/run/systemd/system/postgresql-'"$pg_major"'.service' <<-end
 		[Service]
 		Type=exec
 		User=postgres
-		ExecStart=/usr/lib/postgresql/18/bin/postgres -D /var/lib/postgresql/18/main
+		ExecStart=/usr/lib/postgresql/$pg_major/bin/postgres -D /var/lib/postgresql/$pg_major/main
 		KillSignal=SIGINT
 		TimeoutSec=0
-		StandardError=append:/var/lib/postgresql/18/main.log
+		StandardError=append:/var/lib/postgresql/$pg_major/main.log
 	end
 	settings "$cluster" shared_preload_libraries=redoahead unix_socket_directories=/run/postgresql
 	drop_in "$daemon" <"$units/examples/other-unit.conf"
 	sc enable "$daemon"
 	start_main
 	feed_until_connected 1
-	logs "$daemon" 'serving "/var/lib/postgresql/18/main"'
+	logs "$daemon" "serving \"/var/lib/postgresql/$pg_major/main\""
 	feed_rest "$cluster"
 	sc restart "$server"
 	sc is-active "$daemon"

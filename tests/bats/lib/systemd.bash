@@ -10,7 +10,6 @@ cgroup_mount() { findmnt -nro TARGET -t cgroup2 | head -n 1; }
 
 # Why no such machine can be had here; nothing if one can.
 why_no_machine() {
-	[ "$pg_major" = 18 ] || { echo "the machine that is booted has a cluster of PostgreSQL 18"; return; }
 	if [ "$(id -u)" -ne 0 ]; then
 		echo "needs root"
 	elif [ ! -x /lib/systemd/systemd ] || [ ! -e /lib/systemd/system/postgresql@.service ]; then
@@ -38,23 +37,23 @@ install_units() {			# DIRECTORY
 # Names of places, once there is $WORK.
 machine_names() {
 	MACHINE=$WORK/machine
-	cluster=$MACHINE/postgresql/18/main
+	cluster=$MACHINE/postgresql/$pg_major/main
 }
 [ -z "${WORK:-}" ] || machine_names
 
-# Boot it, with units and program installed, and the patched server as Debian's PostgreSQL 18.
+# Boot it, with units and program installed, and the patched server as Debian's.
 boot_machine() {
 	local tree
 	machine_names
 	tree=$MACHINE/etc
 	why_no_machine >"$WORK/no-machine" 2>&1
 	[ ! -s "$WORK/no-machine" ] || return 0
-	mkdir -p "$MACHINE/usr/lib/postgresql" "$tree/systemd/system" "$tree/postgresql" "$MACHINE/postgresql/18"
+	mkdir -p "$MACHINE/usr/lib/postgresql" "$tree/systemd/system" "$tree/postgresql" "$MACHINE/postgresql/$pg_major"
 	install_units "$MACHINE/usr"
-	ln -s "$PATCHED" "$MACHINE/usr/lib/postgresql/18"
+	ln -s "$PATCHED" "$MACHINE/usr/lib/postgresql/$pg_major"
 	printf '[Unit]\nRequires=basic.target\nAfter=basic.target\n' >"$tree/systemd/system/redoahead-test.target"
 	install -m 755 "$WORK/restore" "$MACHINE/postgresql"
-	chown "$redoahead_user:" "$MACHINE/postgresql" "$MACHINE/postgresql/18"
+	chown "$redoahead_user:" "$MACHINE/postgresql" "$MACHINE/postgresql/$pg_major"
 	mktemp -d "$(cgroup_mount)/redoahead-test.XXXXXX" >"$WORK/cgroup"
 	unshare --mount --pid --fork --kill-child --propagation private \
 		"$BATS_TEST_DIRNAME/lib/boot-systemd" "$MACHINE" "$(<"$WORK/cgroup")" "$redoahead_cache" \
@@ -103,29 +102,29 @@ reset_machine() {
 	[ -s "$WORK/init" ] || return 0
 	sc stop '*redoahead*.service' '*postgres*.service' 2>&1
 	inside sh -c 'rm -rf /run/systemd/system/*.d /run/systemd/system/*postgres*'
-	sc disable redoahead@18-main >/dev/null 2>&1 || true
+	sc disable redoahead@$pg_major-main >/dev/null 2>&1 || true
 	sc daemon-reload
 	sc reset-failed
 }
 
-# ---------- Debian's cluster 18/main ----------
+# ---------- Debian's cluster MAJOR/main ----------
 
-server=postgresql@18-main
-daemon=redoahead@18-main
+server=postgresql@$pg_major-main
+daemon=redoahead@$pg_major-main
 
 # Make the crashed cluster that of the machine, with its configuration where Debian has it.
 # Its WAL comes from an archive that the test feeds.
 make_main() {
-	local archive=/var/lib/postgresql/18/main.archive
+	local archive=/var/lib/postgresql/$pg_major/main.archive
 	rm -rf "$cluster" "$cluster".*
 	copy_cluster "$WORK/crashed" "$cluster"
 	feed_from_archive "$cluster"
 	as_server_user touch "$cluster.log"
 	settings "$cluster" restore_command="/var/lib/postgresql/restore $archive %f %p" log_destination=stderr
-	inside sh -c 'install -d -o postgres -g postgres /etc/postgresql/18/main /run/postgresql /var/log/postgresql; cd /etc/postgresql/18/main; cat >postgresql.conf; echo auto >start.conf; echo "local all all trust" >pg_hba.conf; touch pg_ident.conf; ln -sfn /var/lib/postgresql/18/main.log log; chown -h postgres: *' <<-end
-		data_directory = '/var/lib/postgresql/18/main'
-		hba_file = '/etc/postgresql/18/main/pg_hba.conf'
-		ident_file = '/etc/postgresql/18/main/pg_ident.conf'
+	inside sh -c 'install -d -o postgres -g postgres /etc/postgresql/'"$pg_major"'/main /run/postgresql /var/log/postgresql; cd /etc/postgresql/'"$pg_major"'/main; cat >postgresql.conf; echo auto >start.conf; echo "local all all trust" >pg_hba.conf; touch pg_ident.conf; ln -sfn /var/lib/postgresql/'"$pg_major"'/main.log log; chown -h postgres: *' <<-end
+		data_directory = '/var/lib/postgresql/$pg_major/main'
+		hba_file = '/etc/postgresql/$pg_major/main/pg_hba.conf'
+		ident_file = '/etc/postgresql/$pg_major/main/pg_ident.conf'
 		unix_socket_directories = '/run/postgresql'
 		${1:-}
 	end
