@@ -141,24 +141,24 @@ own_layout(void)
 	return &layout;
 }
 
-/* The format of this server's WAL. */
-static const struct wal_format *
-own_format(void)
-{
-	static const struct wal_format *format;
+/* The format of this server's WAL, once it is known. */
+static const struct wal_format *own_format;
 
-	if (format == NULL)
-	{
-		format = wal_format__of_major(PG_MAJOR);
-		Assert(format != NULL && format->page_magic == XLOG_PAGE_MAGIC &&
-			   format->dbase_drop == XLOG_DBASE_DROP &&
-			   format->dropped_stats_bytes == sizeof(xl_xact_stats_item) &&
-			   format->multixact_bytes == sizeof(MultiXactOffset) &&
-			   format->page_flags == XLP_ALL_FLAGS &&
-			   format->page_overwrites == XLP_FIRST_IS_OVERWRITE_CONTRECORD &&
-			   (format->prune == WAL_PRUNE_BY_WIDE_FLAGS) == !HAVE_HEAP2_VISIBLE);
-	}
-	return format;
+/*
+ * Is this server's WAL as wal_format.c has it?  That of a beta may not be.  The others
+ * must not be called unless it is.
+ */
+bool
+record_view__knows_wal(void)
+{
+	own_format = wal_format__of_major(PG_MAJOR);
+	return own_format != NULL && own_format->page_magic == XLOG_PAGE_MAGIC &&
+		own_format->dbase_drop == XLOG_DBASE_DROP &&
+		own_format->dropped_stats_bytes == sizeof(xl_xact_stats_item) &&
+		own_format->multixact_bytes == sizeof(MultiXactOffset) &&
+		own_format->page_flags == XLP_ALL_FLAGS &&
+		own_format->page_overwrites == XLP_FIRST_IS_OVERWRITE_CONTRECORD &&
+		(own_format->prune == WAL_PRUNE_BY_WIDE_FLAGS) == !HAVE_HEAP2_VISIBLE;
 }
 
 /* The parts of a record that do not depend on its block references. */
@@ -167,7 +167,7 @@ view(const DecodedXLogRecord *record)
 {
 	return (struct implied_record)
 	{
-		.format = own_format(),
+		.format = own_format,
 			.layout = own_layout(),
 			.lsn = record->lsn,
 			.xid = record->header.xl_xid,

@@ -9,6 +9,9 @@
 
 #include "common/implied.h"
 
+/* Is this server's WAL as common/wal_format.c has it?  Must be called before the others. */
+extern bool record_view__knows_wal(void);
+
 /*
  * As implied__of_block(), for the block reference "block_id", which must be in
  * use.

@@ -391,6 +391,11 @@ _PG_init(void)
 	shmem_request_hook = request_shmem;
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup_shmem;
-	RegisterXLogPrefetchRoutine(&prefetch_routine);
+	if (record_view__knows_wal())
+		RegisterXLogPrefetchRoutine(&prefetch_routine);
+	else
+		ereport(LOG,
+				(errmsg("redoahead does not know the WAL of PostgreSQL %s, and does not prefetch", PG_VERSION),
+				 errhint("Install a version of redoahead that is made for this release.")));
 	defer__init();
 }

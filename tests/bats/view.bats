@@ -153,6 +153,22 @@ prefault_worker() {			# DATA
 	stop_server "$DATA"
 }
 
+# Lost otherwise: recovery on a release whose WAL is not what the extension takes it for.
+@test "where the extension does not know the WAL, recovery is as in stock, after one log line" {
+	local built=$WORK/unknown
+	install -d -o "$redoahead_user" "$built"
+	cp -R "$BATS_TEST_DIRNAME"/../../pg-patch/redoahead/. "$BATS_TEST_DIRNAME/../../userspace/common" "$built"
+	sed -i -E "s/\{$pg_major, 0x(....),/{$pg_major, 0xFFFF,/" "$built/common/wal_format.c"
+	make -s -C "$built" clean PG_CONFIG="$PATCHED/bin/pg_config"
+	make -s -C "$built" PG_CONFIG="$PATCHED/bin/pg_config"
+	settings "$DATA" shared_preload_libraries="$built/redoahead"
+	start_daemon "$DATA"
+	recover_with "$PATCHED" "$DATA"
+	[ "$(grep -c "redoahead does not know the WAL of PostgreSQL $pg_major" "$DATA.log")" -eq 1 ]
+	[ "$(daemon_count "$DATA" refs_taken)" -eq 0 ]
+	stop_daemon "$DATA"
+}
+
 @test "a server that has not loaded the library names the remedy" {
 	settings "$DATA" shared_preload_libraries=
 	start_server "$PATCHED" "$DATA"
