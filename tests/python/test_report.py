@@ -77,12 +77,14 @@ class Tables(unittest.TestCase):
             with open(os.path.join(place, 's-c-bars.svg'), encoding='utf-8') as file:
                 self.assertIn('</svg>', file.read())
 
-    def test_readme_has_the_table_of_its_results_file(self):
+    def test_readme_has_the_tables_of_its_results_files(self):
         with open(os.path.join(postgres.ROOT, 'README.md'), encoding='utf-8') as file:
             text = file.read()
-        path = re.search(r'made by: scripts/bench readme (\S+) -->', text)[1]
-        found = results.read(os.path.join(postgres.ROOT, path))
-        self.assertEqual(report.put_into(text, path, found), text)
+        paths = re.findall(r'made by: scripts/bench readme (\S+) -->', text)
+        self.assertEqual(len(paths), text.count('<!-- results of PostgreSQL ') / 2)
+        for path in paths:
+            found = results.read(os.path.join(postgres.ROOT, path))
+            self.assertEqual(report.put_into(text, path, found), text)
 
     def test_each_results_file_is_cited_and_each_cited_one_is_there(self):
         cited = set()

@@ -158,7 +158,6 @@ def comparison(scenario, old, new):
 
 # ---------- the table of README.md ----------
 
-BEGIN, END = '<!-- results: begin -->', '<!-- results: end -->'
 REDO = Measure('redo_seconds', 'redo s', '{:.1f}')
 SHOWN = (*configs.STOCK_COLD, 'redoahead')
 
@@ -189,10 +188,12 @@ def summary_table(result):
 
 
 def put_into(text, path, result):
-    """The text with the table of a results file between its markers."""
-    head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    """The text with the table of a results file between the markers of its major release."""
+    major = result.header['postgresql']['stock'].partition('.')[0]
+    first, last = (f'<!-- results of PostgreSQL {major}: {each} -->' for each in ('begin', 'end'))
+    head, begin, rest = text.partition(first)
+    _, end, tail = rest.partition(last)
     if not begin or not end:
-        raise host.HostError(f'there are no lines {BEGIN} and {END}')
+        raise host.HostError(f'there are no lines {first} and {last}')
     return '\n'.join([head + begin, f'<!-- made by: scripts/bench readme {path} -->',
                       *summary_table(result), end + tail])
