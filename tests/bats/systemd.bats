@@ -373,7 +373,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 		StandardError=append:/var/lib/postgresql/$pg_major/main.log
 	end
 	settings "$cluster" shared_preload_libraries=redoahead unix_socket_directories=/run/postgresql
-	drop_in "$daemon" <"$units/examples/other-unit.conf"
+	sed "s/postgresql-18/$server/" "$units/examples/other-unit.conf" | drop_in "$daemon"
 	sc enable "$daemon"
 	start_main
 	feed_until_connected 1
