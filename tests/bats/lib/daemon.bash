@@ -40,6 +40,7 @@ start() {					# [WRAPPER...] -- OPTION...
 	local -a wrapper=()
 	while [ "$1" != -- ]; do wrapper+=("$1"); shift; done
 	shift
+	: >"$work/log"
 	"${wrapper[@]}" "$redoahead" serve -D "$pgdata" --stats "$work/stats" "$@" 2>"$work/log" 3>&- &
 	daemon=$!
 	wait_until "the daemon's socket" grep -q 'serving' "$work/log"

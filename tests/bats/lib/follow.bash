@@ -6,6 +6,7 @@ follow_as=("${as_user[@]}")
 start_follow() {			# DATA [OPTION...]
 	local data=$1
 	shift
+	: >"$data.follow.log"
 	(cd / && exec "${follow_as[@]}" "$WORK/redoahead" follow -D "$data" --stats "$data.stats" "$@") \
 		>"$data.follow.log" 2>&1 </dev/null 3>&- &
 	DAEMON=$!

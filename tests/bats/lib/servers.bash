@@ -252,6 +252,7 @@ copy_crashed() {
 start_daemon() {			# DATA [OPTION...]
 	local data=$1
 	shift
+	: >"$data.daemon.log"		# or what is waited for could be found in that of the last one
 	(cd / && exec "${as_user[@]}" "$WORK/redoahead" serve -D "$data" --stats "$data.stats" "$@") \
 		>"$data.daemon.log" 2>&1 </dev/null 3>&- &
 	DAEMON=$!
