@@ -24,6 +24,7 @@ server.serve_forever()' "$MIRROR" >"$BATS_FILE_TMPDIR/port" 2>/dev/null 3>&- &
 teardown_file() { kill "$SERVER"; }
 
 setup() {
+	export no_proxy=127.0.0.1
 	cp "$BATS_TEST_DIRNAME"/lib/source/*.dsc "$MIRROR"
 	echo "a tarball" >"$MIRROR/postgresql-17_17.1.orig.tar.bz2"
 	echo "of Debian" >"$MIRROR/postgresql-17_17.1-1.debian.tar.xz"
