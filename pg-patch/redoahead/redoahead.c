@@ -391,11 +391,13 @@ _PG_init(void)
 	shmem_request_hook = request_shmem;
 	prev_shmem_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = startup_shmem;
-	if (record_view__knows_wal())
-		RegisterXLogPrefetchRoutine(&prefetch_routine);
-	else
+	if (!record_view__knows_wal())
+	{
 		ereport(LOG,
-				(errmsg("redoahead does not know the WAL of PostgreSQL %s, and does not prefetch", PG_VERSION),
+				(errmsg("redoahead does not know the WAL of PostgreSQL %s, and stays off", PG_VERSION),
 				 errhint("Install a version of redoahead that is made for this release.")));
+		return;
+	}
+	RegisterXLogPrefetchRoutine(&prefetch_routine);
 	defer__init();
 }

@@ -29,6 +29,11 @@ end_standby() {
 	promote "$DATA"
 }
 
+# Do lines with these texts come in this order?
+log_is_in_order() {			# DATA FIRST SECOND
+	[ "$(grep -oE -m 1 "$2|$3" "$1.log")" = "$2" ]
+}
+
 # Does the view show that?
 view() {					# EXPRESSION
 	[ "$(sql "$DATA" -c "select $1 from pg_stat_redoahead")" = t ] ||
@@ -166,6 +171,8 @@ prefault_worker() {			# DATA
 	recover_with "$PATCHED" "$DATA"
 	[ "$(grep -c "redoahead does not know the WAL of PostgreSQL $pg_major" "$DATA.log")" -eq 1 ]
 	[ "$(daemon_count "$DATA" refs_taken)" -eq 0 ]
+	# Clients wait for the checkpoint, as in stock.
+	log_is_in_order "$DATA" 'checkpoint complete: ' 'database system is ready to accept connections'
 	stop_daemon "$DATA"
 }
 

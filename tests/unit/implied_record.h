@@ -37,6 +37,15 @@ static struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 static struct implied_slru known;
 
 /*
+ * Before all tests: is the server's WAL the one that wal_format.c has?
+ */
+static int
+knows_wal(void **state)
+{
+	return record_view__knows_wal() ? 0 : -1;
+}
+
+/*
  * Start a record without blocks and main data.
  */
 static inline void

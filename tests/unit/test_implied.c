@@ -259,4 +259,4 @@ TEST(test_any_bytes)
 	}
 }
 
-UNIT_MAIN(NULL, NULL, NULL, NULL)
+UNIT_MAIN(knows_wal, NULL, NULL, NULL)

@@ -286,4 +286,4 @@ TEST(test_forgets)
 	check_page(0, REDOAHEAD_SLRU_XACT, 3);
 }
 
-UNIT_MAIN(NULL, NULL, NULL, NULL)
+UNIT_MAIN(knows_wal, NULL, NULL, NULL)
