@@ -192,7 +192,7 @@ series" ]
 }
 
 # Lost otherwise: three-way merges, if the cache has newer releases, too.
-@test "without --from, the source is the newest in the cache to which the queue applies" {
+@test "without --from, the source is the release in the series, or the newest in the cache that fits" {
 	local version
 	for version in 18.3 18.4; do
 		release $version zeroth alpha beta gamma First second third fourth fifth sixth seventh eighth ninth tenth
@@ -203,6 +203,11 @@ series" ]
 	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --no-tests 18 18.4
 	[[ $output == *"0001-change-the-first.patch conflicts with PostgreSQL 18.4"* ]]
 	[ "$(git -C "$REPOSITORY" log -1 --format=%s upstream)" = "PostgreSQL 18.2" ]
+	run -0 "$ROOT/scripts/rebase-queue" -w "$REPOSITORY" --abort 18
+	rm -rf "$REPOSITORY"
+	sed -i '1i # PostgreSQL 18.1' "$QUEUE/series"
+	run -1 "$ROOT/scripts/rebase-queue" -q "$QUEUE" -w "$REPOSITORY" --no-tests 18 18.4
+	[ "$(git -C "$REPOSITORY" log -1 --format=%s upstream)" = "PostgreSQL 18.1" ]
 }
 
 @test "wrong usage exits with 2" {
