@@ -26,7 +26,7 @@ class Growth(unittest.TestCase):
 
     def test_leaks(self):
         for member, slope in ('anonymous_bytes', 100_000), ('descriptors', 0.1), ('repeated_files', 0.1), \
-                ('sockets', 0.1), ('deleted_files', 0.1):
+                ('data_files', 1), ('sockets', 0.1), ('deleted_files', 0.1):
             with self.subTest(member=member):
                 wrong = samples.judge('serve', life(1800, **{member: slope}))
                 self.assertEqual(len(wrong), 1)
@@ -47,7 +47,7 @@ class Growth(unittest.TestCase):
         self.assertFalse(samples.is_data_file('/data2/base/5/1259', '/data'))
 
     def test_short_life(self):
-        self.assertEqual(samples.judge('serve', life(120, anonymous_bytes=1 << 20)), [])
+        self.assertEqual(samples.judge('serve', life(120, anonymous_bytes=1 << 20, data_files=3)), [])
         self.assertEqual(samples.growth(life(20)), {})
         self.assertEqual(samples.judge('serve', []), [])
 
