@@ -114,6 +114,7 @@ queue__compare() {			# REPOSITORY QUEUE SCRATCH
 	mkdir "$3/exported"
 	cp "$2/series" "$3/exported/"
 	queue__export "$1" "$3/exported" "$3"
-	# The release of the source may be another minor one.
-	diff -ru -I '^# PostgreSQL ' --exclude='README*' "$2" "$3/exported"
+	# The release of the source may be another minor one than that in the series.
+	sed -i "1s/^# PostgreSQL .*/# PostgreSQL $(pg_tree__queue_release "$2")/" "$3/exported/series"
+	diff -ru --exclude='README*' "$2" "$3/exported"
 }
