@@ -114,6 +114,26 @@ TEST(blocks_are_read_once)
 	assert_float_equal(all.records - half.records, BLOCKS, BLOCKS * 0.02);
 }
 
+/* Much WAL: some of the blocks stand for all. */
+TEST(blocks_are_sampled)
+{
+	const uint64_t much = UINT64_C(1) << 32;
+
+	for (uint32_t i = 0; i < 2 * BLOCKS; i++)
+		change_block(i % BLOCKS);
+	begin();
+	assert_int_equal(forecast.sample, 1);
+	forecast__end(&forecast);
+	forecast__begin(&forecast, &cluster, &control, 1, WRITER_START + WAL_PAGE_LONG_BYTES,
+					WRITER_START + much);
+	decode_all();
+	/* A bit for 16 bytes, and no more than half a megabyte of them. */
+	assert_int_equal(forecast.sample * (forecast.seen_mask + 1) * 16, much);
+	assert_int_equal(forecast.seen_mask + 1, 4 * 1024 * 1024);
+	assert_float_equal(forecast.sum.blocks, BLOCKS, BLOCKS * 0.15);
+	assert_float_equal(forecast.sum.records, 2 * BLOCKS, 0);
+}
+
 /* What is not decoded counts like the later half of what is. */
 TEST(what_is_not_decoded_is_extrapolated)
 {

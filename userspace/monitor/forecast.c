@@ -7,7 +7,8 @@
  * that the further redo is, the fewer of them there are.  So WAL is decoded ahead of redo, a
  * little at a time, and the work is counted by intervals of WAL.  Which blocks were referenced
  * before is a set of bits, by hash, whose collisions are corrected for as in linear
- * counting (Whang et al., 1990).  What is not decoded yet has records and images like the
+ * counting (Whang et al., 1990).  Where that set would not fit into the CPU's cache, a
+ * sample of the blocks, also by hash, stands for all.  What is not decoded yet has records and images like the
  * later half of what is, and of new blocks ever fewer, at the rate at which they became fewer
  * from the one half to the other.
  */
@@ -22,10 +23,14 @@
 /* A page image costs redo what so many records do: 8 kB are copied. */
 #define IMAGE_RECORDS	2.0
 
-/* Bits in the set of blocks: one for so many bytes of WAL, and at least and at most so many. */
+/*
+ * Bits in the set of blocks: one for so many bytes of WAL, and at least and at most so
+ * many; half a megabyte stays in the CPU's cache.  One bit per block would take 16 MB for
+ * 2 GB of WAL, and most of this thread's CPU time.
+ */
 #define SEEN_BYTES		16
 #define SEEN_MIN_BITS	(UINT64_C(1) << 20)
-#define SEEN_MAX_BITS	(UINT64_C(1) << 27)
+#define SEEN_MAX_BITS	(UINT64_C(1) << 22)
 
 /* Decode at most a part of available memory ahead of redo: WAL takes room in the page cache. */
 #define AHEAD_PART		16
@@ -49,9 +54,11 @@ forecast__begin(struct forecast *forecast, const struct cluster *cluster,
 	char		directory[64];
 	uint64_t	bits = SEEN_MIN_BITS;
 
-	*forecast = (struct forecast) {0};
+	*forecast = (struct forecast) {.sample = 1};
 	while (bits < SEEN_MAX_BITS && bits < (end_lsn - begin_lsn) / SEEN_BYTES)
 		bits *= 2;
+	while (bits * forecast->sample < (end_lsn - begin_lsn) / SEEN_BYTES)
+		forecast->sample *= 2;
 	snprintf(directory, sizeof(directory), "/proc/self/fd/%d/pg_wal", cluster->dirfd);
 	if (wal_segments__open(&forecast->segments, directory, control->wal_segment_bytes, timeline,
 						   NULL) < 0)
@@ -99,18 +106,21 @@ hash_block(const struct wal_block *block)
 static void
 add_block(struct forecast *forecast, const struct wal_block *block)
 {
-	uint64_t	bit = hash_block(block) & forecast->seen_mask;
+	uint64_t	hash = hash_block(block);
+	uint64_t	bit = hash & forecast->seen_mask;
 	uint64_t   *word = &forecast->seen[bit / 64];
 	double		bits = (double) forecast->seen_mask + 1;
 
 	if (block->restored)
 		forecast->sum.records += IMAGE_RECORDS;
-	if ((*word >> bit % 64 & 1) != 0)
+	/* Bits of the hash that do not choose the bit in the set. */
+	if ((hash >> 32 & (forecast->sample - 1)) != 0 || (*word >> bit % 64 & 1) != 0)
 		return;
 	*word |= UINT64_C(1) << bit % 64;
 	forecast->seen_count++;
 	/* Of new blocks, as many more had a bit that was set before. */
-	forecast->sum.blocks += bits / (bits - (double) forecast->seen_count + 1);
+	forecast->sum.blocks += (double) forecast->sample * bits /
+		(bits - (double) forecast->seen_count + 1);
 }
 
 /* Decode until a time, unless that is far enough ahead of redo. */

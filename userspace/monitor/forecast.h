@@ -34,7 +34,8 @@ struct forecast
 	unsigned	intervals;		/* those that are decoded */
 	struct forecast_work sums[FORECAST_INTERVALS + 1];	/* by interval: the work before it */
 	struct forecast_work sum;	/* the work of all that is decoded */
-	uint64_t   *seen;			/* a bit for each block that was referenced, by hash */
+	uint64_t	sample;			/* one in so many blocks is counted, by hash; a power of two */
+	uint64_t   *seen;			/* a bit for each of them that was referenced, by hash */
 	uint64_t	seen_mask;		/* number of bits - 1 */
 	uint64_t	seen_count;		/* bits that are set */
 };
