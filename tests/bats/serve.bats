@@ -258,7 +258,8 @@ load lib/daemon
 # Lost otherwise: the daemon, when its logs are rotated.
 @test "SIGHUP opens the output files again" {
 	relation base/5/16384 100
-	start -- --block-log "$work/blocks" --timeline "$work/timeline"
+	# The tests may run under nohup, with SIGHUP ignored.
+	start env --default-signal=HUP -- --block-log "$work/blocks" --timeline "$work/timeline"
 	produce --count 100 --blocks 100
 	wait_until "the end of the session" sessions_ended 1
 	mv "$work/blocks" "$work/blocks.1"
