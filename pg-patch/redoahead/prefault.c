@@ -8,7 +8,8 @@
  * quarter of its time.  Buffers are used in the order of their numbers as long as
  * there are free ones, so the next ones are known:
  *
- * - a background worker has the kernel allocate them, a bounded way ahead;
+ * - a background worker has the kernel allocate them, a bounded way ahead, in huge
+ *   pages if it may;
  * - the startup process maps the next few in one system call.
  *
  * The worker runs at most redoahead.prefault ahead of redo, pauses while little
@@ -28,6 +29,7 @@
 #include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/pg_shmem.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
@@ -162,6 +164,22 @@ prefault__advance(Prefault *p, int buffer)
 		SetLatch(latch);
 }
 
+/*
+ * Where the kernel grants huge pages to shared memory on request (shmem_enabled in
+ * /sys/kernel/mm/transparent_hugepage), have this process allocate them, unless
+ * huge_pages is off.  Only the worker requests them: the kernel may compact memory
+ * first, for which the startup process must not wait.
+ */
+static void
+request_huge_pages(void)
+{
+	uintptr_t	page = sysconf(_SC_PAGESIZE);
+	uintptr_t	start = TYPEALIGN(page, (uintptr_t) BufferBlocks);
+
+	if (huge_pages != HUGE_PAGES_OFF)
+		(void) madvise((void *) start, (uintptr_t) NBuffers * BLCKSZ, MADV_HUGEPAGE);
+}
+
 /* The background worker. */
 void
 redoahead_prefault_main(Datum arg)
@@ -173,6 +191,7 @@ redoahead_prefault_main(Datum arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 	shared->latch = MyLatch;
+	request_huge_pages();
 
 	while (!ShutdownRequestPending && RecoveryInProgress() && done < NBuffers &&
 		   redoahead_prefault > 0)

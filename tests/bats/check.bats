@@ -181,6 +181,27 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	reports warning huge_pages "off with shared_buffers = 900 GB"
 }
 
+# Lost otherwise: a warning on a machine that has what is needed.
+@test "transparent huge pages for shared memory" {
+	local modes=/sys/kernel/mm/transparent_hugepage/shmem_enabled
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	[ -e "$modes" ] || skip "the kernel has no transparent huge pages"
+	need_namespace --mount
+	settings "$DATA" shared_buffers=900GB
+	with_modes() {				# MODES
+		echo "$1" >"$CASE/modes"
+		run unshare --mount sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$CASE/modes" "$modes" \
+			"${as_user[@]}" "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
+	}
+	with_modes "always within_size [advise] never deny force"
+	reports ok huge_pages "the extension requests transparent ones for shared_buffers = 900 GB"
+	with_modes "always within_size advise [never] deny force"
+	reports warning huge_pages vm.nr_hugepages
+	bindir=$STOCK/bin
+	with_modes "always within_size [advise] never deny force"
+	reports warning huge_pages vm.nr_hugepages
+}
+
 # Lost otherwise: a check that needs what it checks, or that ends with a signal.
 @test "what is no data directory, or cannot be entered, ends with status 2" {
 	run -2 "$WORK/redoahead" check -D "$CASE/absent"

@@ -155,6 +155,21 @@ from_meminfo(const char *name)
 	return number;
 }
 
+/* Does the kernel grant huge pages to shared memory that requests them? */
+static bool
+grants_huge_pages(void)
+{
+	FILE	   *file = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
+	char		modes[128] = "";
+
+	if (file == NULL)
+		return false;
+	if (fgets(modes, sizeof(modes), file) == NULL)
+		modes[0] = '\0';
+	fclose(file);
+	return modes[0] != '\0' && strstr(modes, "[never]") == NULL && strstr(modes, "[deny]") == NULL;
+}
+
 /* Are many shared buffers in huge pages? */
 void
 check__memory_settings(struct check *check)
@@ -188,6 +203,9 @@ check__memory_settings(struct check *check)
 				   "each buffer takes CPU time of redo", size);
 		check__set(check, "huge_pages", "try", true);
 	}
+	else if (present < needed && check->kind == SERVER_PATCHED && grants_huge_pages())
+		needs__add(needs, "huge_pages", NEED_OK, "the extension requests transparent ones for "
+				   "shared_buffers = %s", size);
 	else if (present < needed)
 	{
 		needs__add(needs, "huge_pages", NEED_WARNING, "shared_buffers = %s needs %" PRIu64 ", the "
