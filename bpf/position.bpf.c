@@ -4,7 +4,8 @@
  *		The BPF programs of `redoahead follow`: how far a startup process has replayed WAL.
  *
  * Whenever the process reads a file, which it does at least once for each 8 kB of
- * WAL, the position of its WAL reader is copied to a variable that user space maps.
+ * WAL, or 128 kB with the patch that reads WAL in pieces, the position of its WAL
+ * reader is copied to a variable that user space maps.
  * The reader is found at the first read in a record's redo.  There are two attach
  * methods: tp_btf is preferred, raw_tp is the fallback; user space loads the program
  * of one of them.  They read memory of processes of the cluster's owner only, and
@@ -32,7 +33,8 @@ struct pg_reader
 const volatile __u64 pidns_device = 0;	/* PID namespace of user space */
 const volatile __u64 pidns_inode = 0;
 const volatile __u32 owner_uid = 0; /* user that the server runs as */
-const volatile __s64 nr_pread64 = -1;	/* system call number */
+const volatile __s64 nr_pread64 = -1;	/* system call numbers */
+const volatile __s64 nr_preadv = -1;
 
 /* Whom to follow. */
 volatile __u32 startup_tgid = 0;	/* the startup process; 0: nobody */
@@ -89,5 +91,7 @@ SEC("raw_tp/sys_enter")
 int
 position_raw(__u64 *ctx)
 {
-	return (__s64) ctx[1] == nr_pread64 ? process_reads() : 0;
+	__s64		number = (__s64) ctx[1];
+
+	return number == nr_pread64 || number == nr_preadv ? process_reads() : 0;
 }

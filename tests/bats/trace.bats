@@ -15,6 +15,8 @@ bats_require_minimum_version 1.5.0
 	adds_up "$DATA"
 	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
 	wal_agrees "$DATA"
+	# Up to 16 pages of WAL with a call (0024).
+	holds "$DATA" 'r["wal"]["bytes"] > 8 * 8192 * r["wal"]["reads"]'
 	holds "$DATA" "r['daemon_pids'] == [$DAEMON]"
 	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 0'
 	holds "$DATA" 'r["references_followed"] and r["records_followed"]'

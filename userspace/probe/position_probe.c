@@ -39,6 +39,7 @@ set_rodata(struct position_bpf *programs, const struct cluster *cluster)
 	programs->rodata->pidns_inode = st.st_ino;
 	programs->rodata->owner_uid = cluster->uid;
 	programs->rodata->nr_pread64 = SYS_pread64;
+	programs->rodata->nr_preadv = SYS_preadv;
 	return 0;
 }
 
