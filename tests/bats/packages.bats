@@ -68,7 +68,8 @@ contents() { dpkg-deb -c "$(package "$1")" | awk '$1 !~ /^d/ { print $6 }' | sed
 	[[ $output != *RUNPATH* && $output != *RPATH* ]]
 }
 
-# Run a script in a system that is this one with changes of its own, which are in $work/changes.
+# Run a script in a system that is this one with changes of its own and an empty /tmp, and list
+# what it left in $work/left.
 in_overlay() {				# SCRIPT
 	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
 	need_namespace --mount --pid --fork
@@ -82,13 +83,14 @@ in_overlay() {				# SCRIPT
 		mount --bind "$DEBS" "$WORK/tmp/root/mnt"
 		mount -t proc proc "$WORK/tmp/root/proc"
 		mount --bind /dev "$WORK/tmp/root/dev"
+		mount -t tmpfs none "$WORK/tmp/root/tmp"
 		touch "$WORK/tmp/root/begun"
 		chroot "$WORK/tmp/root" env -u DEBS -u WORK -u pg_major MAJOR="$pg_major" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 			DEBIAN_FRONTEND=noninteractive bash -eux <"$WORK/script" >&2
 		# What is left, but for the logs and the backups of package tools.
 		cd "$WORK/tmp/changes"
 		find . \( -path ./var/lib/dpkg -o -path ./var/log -o -path ./var/cache -o -path ./var/backups \
-			-o -path ./var/lib/apt -o -path ./tmp \) -prune -o ! -type d -print | grep -v ^./begun$ || true
+			-o -path ./var/lib/apt \) -prune -o ! -type d -print | grep -v ^./begun$ || true
 	' >"$work/left" 2>"$work/output" || {
 		[ $? -ne 77 ] || skip "overlayfs cannot be mounted"
 		cat "$work/output"
