@@ -169,6 +169,7 @@ load lib/bench
 	[ ! -e "$results/s2.md" ]
 	run -1 "$bench" s2 "${options[@]}" --resume --size 0.05
 	[[ $output == *"cannot resume"*"its size was small"* ]]
+	[[ $output != *"filling a new cluster"* ]]
 	run -0 "$bench" s2 "${options[@]}" --resume --size small
 	look_at s2 <<<'assert [run["config"] for run in runs] == ["default", "off"], runs'
 	nothing_left

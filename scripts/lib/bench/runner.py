@@ -263,12 +263,13 @@ def run(scenario, options, results_path=None, traces=None):
     bench = Bench(scenario, options, results_path)
     bench.traces = traces
     wanted, missing = chosen(bench, parts)
+    # What cannot be resumed is refused before an image is made, which may take an hour.
+    if options.resume and bench.results.resume():
+        bench.progress.say(f'{results_path} has {len(bench.results.runs)} runs already')
     make_images(bench, wanted)
     if options.images_only:
         return None
     if missing:
         bench.results.header['not_measured'] = missing
-    if options.resume and bench.results.resume():
-        bench.progress.say(f'{results_path} has {len(bench.results.runs)} runs already')
     measure(bench, wanted)
     return bench.results
