@@ -50,7 +50,7 @@ def scaled(size):
     """pgbench scale, seconds of load and of a slice: small, full, or a factor for full's time."""
     factor = scale_of(size)
     if factor is None:
-        return {'scale': 5, 'seconds': 5, 'slice_seconds': 1}
+        return {'scale': 5, 'seconds': 2, 'slice_seconds': 1}
     return {'scale': 100, 'seconds': max(1, round(60 * factor)),
             'slice_seconds': max(1, round(15 * factor))}
 
