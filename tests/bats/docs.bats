@@ -54,10 +54,10 @@ nothing() {					# COMMAND...
 @test "the man page has each member of the statistics file and each column of the timeline" {
 	start -- --timeline "$work/timeline"
 	docs members "$work/stats" "$top/userspace/report/statistics.c" >"$work/members"
-	docs rows "$top/userspace/redoahead-serve.1" STATISTICS >"$work/page"
+	docs rows "$top/userspace/redoahead.statistics.7" STATISTICS >"$work/page"
 	same "$work/members" "$work/page"
 	head -n 1 "$work/timeline" | tr '\t' '\n' | sort >"$work/columns"
-	docs rows "$top/userspace/redoahead-serve.1" TIMELINE >"$work/page"
+	docs rows "$top/userspace/redoahead.statistics.7" TIMELINE >"$work/page"
 	same "$work/columns" "$work/page"
 }
 
@@ -78,7 +78,7 @@ nothing() {					# COMMAND...
 
 @test "the man page has each column of the view" {
 	sed -n 's/.*OUT \([a-z_]*\) .*/\1/p' "$top/pg-patch/redoahead/redoahead--1.0.sql" | sort >"$work/columns"
-	docs rows "$top/userspace/redoahead-serve.1" pg_stat_redoahead >"$work/page"
+	docs rows "$top/userspace/redoahead.statistics.7" pg_stat_redoahead >"$work/page"
 	same "$work/columns" "$work/page"
 }
 

@@ -231,7 +231,7 @@ html_tables__counters(const struct html_page *page)
 		fputs("<p class=\"none\">Not known in this recovery.</p>\n</section>\n", file);
 		return;
 	}
-	fputs("<p class=\"muted\">redoahead-serve(1) explains them, as members of the file of --stats.</p>\n"
+	fputs("<p class=\"muted\">redoahead.statistics(7) explains them, as members of the file of --stats.</p>\n"
 		  "<dl class=\"counters\">\n", file);
 	json_object_object_foreach(counters, name, value)
 	{
