@@ -91,7 +91,8 @@ with_blocks_of() {			# KILOBYTES
 	crash_server "$CASE/crashed"
 	as_server_user "$PATCHED/bin/pg_waldump" --stats -p "$CASE/crashed/pg_wal" -s "$(redo_of "$CASE/crashed")" \
 		>"$CASE/waldump" 2>/dev/null || true
-	awk '$1 == "Total" { print $0; images = $6 } END { exit images < 100000 }' "$CASE/waldump" >&2
+	# Bytes of images, in the table of records, which is the first.
+	awk '$1 == "Total" { print; images = $5; exit } END { exit images < 100000 }' "$CASE/waldump" >&2
 	copy_cluster "$CASE/crashed" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}"
 	recover_with "$PATCHED" "$CASE/crashed"
