@@ -126,6 +126,7 @@ class Stage:
         self.plan = plan
         self.directory = directory      # of all files of the round
         self.data = os.path.join(directory, 'data')
+        self.wal = os.path.join(site.root, 'wal')       # that is not on the modelled disk
         self.files = os.path.join(directory, 'files')   # the daemon's own files
         self.log = os.path.join(directory, 'log')       # prefix of the logs' names
         self.servers = []               # that were started, the present one last
@@ -162,6 +163,8 @@ class Stage:
             if 'limit_memory' in wanted:
                 self.limit = cgroup.MemoryLimit(1 << 30).__enter__()
             self.site.lay_out(self.plan, self.data)
+            if (self.plan.kind, self.plan.device) == ('crash', 'model'):
+                self.move_wal()
         except BaseException:
             self.__exit__()
             raise
@@ -179,6 +182,14 @@ class Stage:
         if self.limit:
             self.limit.__exit__()
         postgres.remove_tree(self.directory)
+        postgres.remove_tree(self.wal)
+
+    def move_wal(self):
+        """Move WAL to another disk: where it cannot be read, crash recovery ends, in stock, too."""
+        pg_wal = os.path.join(self.data, 'pg_wal')
+        postgres.run(['cp', '-a', '-T', pg_wal, self.wal])
+        postgres.remove_tree(pg_wal)
+        postgres.run(['ln', '-s', self.wal, pg_wal])
 
     # ---------- the daemon ----------
 
