@@ -63,27 +63,6 @@ load lib/lesslog
 	stop_server "$primary"
 }
 
-# How many records with images that may be removed are in the WAL of a cluster, before a range of
-# positions and within it: a bit of xl_info.  Those whose header is not on one page are left out.
-optional_images() {			# DATA FROM TO [RESOURCE-MANAGER-LEFT-OUT]
-	dump_wal "$1/pg_wal" | as_server_user /usr/bin/python3 -c '
-import re, sys
-def position(text):
-    high, low = text.split("/")
-    return int(high, 16) << 32 | int(low, 16)
-data, begin, end, *left_out = sys.argv[1], position(sys.argv[2]), position(sys.argv[3]), *sys.argv[4:]
-before = within = 0
-for rmgr, lsn in re.findall(r"rmgr: (\w+) [^\n]*lsn: (\w+/\w+),(?=[^\n]*(?:\n\t[^\n]*)*FPW)", sys.stdin.read()):
-    lsn = position(lsn)
-    if lsn % 8192 <= 8192 - 24 and rmgr not in left_out:
-        with open(f"{data}/pg_wal/00000001{lsn >> 32:08X}{lsn % (1 << 32) >> 20:08X}", "rb") as file:
-            file.seek(lsn % (1 << 20) + 16)
-            optional = file.read(1)[0] >> 2 & 1
-        before += optional and lsn < begin
-        within += optional and begin <= lsn < end
-print(before, within)' "$@"
-}
-
 # Begin and end a base backup of $primary by hand; the file of its name gets start and stop.
 begin_backup() {			# NAME
 	mkfifo "$CASE/$1.commands"
