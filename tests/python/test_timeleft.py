@@ -26,6 +26,9 @@ class Errors(unittest.TestCase):
     def test_unknown(self):
         self.assertIsNone(timeleft.errors(recovery([1, 5], [3, None], 10)))
         self.assertIsNone(timeleft.errors(recovery([], [], 10)))
+        # A short recovery can be over before follow has found the position of redo.
+        short = {**recovery([2, 5], [8, 5], 10), 'stalled_seconds': None}
+        self.assertIsNone(timeleft.errors(short))
 
 
 if __name__ == '__main__':

@@ -26,7 +26,9 @@ def document(path):
 def errors(recovery):
     """Of an ended recovery: its time, and the errors of the estimates from BEGIN on, as parts
     of that time and of what was really left: the mean and the greatest; None if there were
-    no estimates."""
+    no estimates, or the daemon did not learn when redo was done."""
+    if recovery['stalled_seconds'] is None:
+        return None
     history = recovery['history']
     # Without the checkpoint after redo.
     whole = recovery['elapsed_seconds'] - recovery['stalled_seconds']
