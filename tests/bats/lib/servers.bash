@@ -189,9 +189,10 @@ startup_pid() {				# DATA
 fast=(shared_buffers=512MB synchronous_commit=off)
 
 # Stop the startup process of a server that starts now as soon as a log has a line, so that
-# the status can be read in peace.  To run beside the start.
+# the status can be read in peace.  To run beside the start; gives up after a minute.
 stop_startup() {			# DATA LOG PATTERN
-	until grep -q "$3" "$2" 2>/dev/null; do :; done
+	local end=$((SECONDS + 60))
+	until grep -q "$3" "$2" 2>/dev/null; do [ "$SECONDS" -lt "$end" ] || return 1; done
 	kill -STOP "$(startup_pid "$1")"
 }
 
