@@ -86,16 +86,22 @@ queue__fits() {				# SOURCE QUEUE SCRATCH
 	if grep -q offset "$tree.output"; then echo "with offsets"; else echo exactly; fi
 }
 
+# The commits of a repository from one to another, in order.
+queue__commits() {			# REPOSITORY FROM TO
+	queue__git "$1" rev-list --reverse "$2..$3" || die "git cannot list the commits of $1 from $2 to $3"
+}
+
 # Write the commits of a repository since upstream as a queue, and in its series the release
 # that it is for, if the series has one.
 queue__export() {			# REPOSITORY QUEUE SCRATCH
-	local place=0 commit name old temp
+	local place=0 commits commit name old temp
+	commits=$(queue__commits "$1" upstream HEAD) || exit
 	temp=$(mktemp -d -p "$3")
 	# the comments and empty lines that open the series stay
 	[ ! -e "$2/series" ] || sed -e '/^[^#]/,$d' \
 		-e "1s/^# PostgreSQL .*/# PostgreSQL $(pg_tree__version "$1")/" "$2/series" >"$temp/series"
 	touch "$temp/series"
-	for commit in $(queue__git "$1" rev-list --reverse upstream..HEAD); do
+	for commit in $commits; do
 		place=$((place + 1))
 		name=$(queue__patch_name "$1" "$commit" "$place")
 		[ ! -e "$temp/$name" ] || die "two commits have the patch name $name; change one Patch-Name line"

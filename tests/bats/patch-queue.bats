@@ -89,6 +89,32 @@ small_patch() {				# NAME OLD NEW
 	echo "$1" >>"$BATS_TEST_TMPDIR/small/series"
 }
 
+# Lost otherwise: after a rebase that was given up, servers of a release whose queue there is not.
+@test "of several sources in the cache, that of the queue's release is taken" {
+	local release tree
+	release=$(sed -n '1s/^# PostgreSQL //p' "$QUEUE/series")
+	export REDOAHEAD_CACHE=$BATS_TEST_TMPDIR/cache
+	for tree in "$PG.0" "$release" "$PG.99"; do
+		mkdir -p "$REDOAHEAD_CACHE/source/$tree"
+	done
+	[ "$("$ROOT/scripts/pristine-source" "$PG")" = "$REDOAHEAD_CACHE/source/$release" ]
+	[ "$("$ROOT/scripts/pristine-source" "$PG" "$PG.0")" = "$REDOAHEAD_CACHE/source/$PG.0" ]
+	rmdir "$REDOAHEAD_CACHE/source/$release"
+	[ "$("$ROOT/scripts/pristine-source" "$PG")" = "$REDOAHEAD_CACHE/source/$PG.99" ]
+}
+
+# Lost otherwise: a queue that a git that fails leaves without its patches.
+@test "commits that cannot be listed leave the queue as it is" {
+	mkdir -p "$BATS_TEST_TMPDIR/broken/.git"
+	run -1 bash -c '. "$1/scripts/lib/common.sh"; . "$1/scripts/lib/pg-tree.sh"; . "$1/scripts/lib/queue.sh"
+		set -euo pipefail
+		pg_tree__version() { echo 18.6; }
+		mkdir "$2/scratch"
+		! queue__export "$2/broken" "$3" "$2/scratch" || true' - "$ROOT" "$BATS_TEST_TMPDIR" "$COPY"
+	[[ $output == *"cannot list the commits of $BATS_TEST_TMPDIR/broken"* ]]
+	diff -r "$QUEUE" "$COPY"
+}
+
 # Lost otherwise: a patch that builds or passes only with a later one.
 @test "each prefix is built with warnings as errors and tested, and failures do not end the check" {
 	local good='int main(void) { int c = 0; return c; }'
