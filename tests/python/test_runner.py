@@ -82,7 +82,7 @@ class Done(unittest.TestCase):
 
 class Resuming(unittest.TestCase):
     HEADER = {'scenario': 's2', 'device_name': 'ssd', 'size': 'small', 'kernel': 'k',
-              'programs': {}, 'cases': {'a': {}}}
+              'options': {'--x': 1}, 'programs': {}, 'cases': {'a': {}}}
 
     def test_runs_are_taken_over_only_from_the_same_benchmark(self):
         with tempfile.TemporaryDirectory() as place:
@@ -90,12 +90,29 @@ class Resuming(unittest.TestCase):
             first = results.Results(dict(self.HEADER), path)
             self.assertEqual(first.resume(), 0)
             first.add([{'case': 'a', 'disk_model': {'healthy': True}}, {'case': 'a'}])
-            again = results.Results({**self.HEADER, 'cases': {'b': {}}}, path)
+            again = results.Results({**self.HEADER, 'cases': {}}, path)
             self.assertEqual(again.resume(), 2)
-            self.assertEqual(set(again.header['cases']), {'a', 'b'})
+            self.assertEqual(set(again.header['cases']), {'a'})
             self.assertIs(results.read(path).header['model_healthy'], True)
-            with self.assertRaisesRegex(host.HostError, 'its size was small, and is full now'):
-                results.Results({**self.HEADER, 'size': 'full'}, path).resume()
+            for changed, text in (({'size': 'full'}, 'its size was small, and is full now'),
+                                  ({'options': {'--x': 2}}, 'its options was .*1.*, and is .*2')):
+                with self.assertRaisesRegex(host.HostError, text):
+                    results.Results({**self.HEADER, **changed}, path).resume()
+
+    def test_a_case_that_has_changed_is_not_resumed(self):
+        """Lost otherwise: medians of runs with different settings."""
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, 's2.jsonl')
+            first = results.Results({**self.HEADER, 'cases': {}}, path)
+            first.describe('a', settings={'jit': ('off',)}, image=1)
+            first.add([{'case': 'a'}])
+            again = results.Results({**self.HEADER, 'cases': {}}, path)
+            again.resume()
+            again.describe('a', settings={'jit': ('off',)}, unknown_before=1)
+            again.describe('b', settings={})
+            self.assertEqual(again.header['cases']['a']['image'], 1)
+            with self.assertRaisesRegex(host.HostError, 'its image of case a was 1, and is 2 now'):
+                again.describe('a', image=2)
 
     def test_other_files_are_no_results(self):
         with tempfile.TemporaryDirectory() as place:

@@ -77,10 +77,15 @@ def arguments(words):
                         'server built: its recoveries (configuration before) take turns, too')
     parser.add_argument('--images-only', action='store_true',
                         help='make the crashed clusters that are missing; measure nothing')
-    found = [scenarios.find(name) for name in words if name in scenarios.names()]
-    for flag, more in (option for each in found for option in each.options):
-        parser.add_argument(flag, **more)
+    owners = {}                 # of the options that only one scenario has
+    for each in map(scenarios.find, scenarios.names()):
+        for flag, more in each.options:
+            owners[parser.add_argument(flag, **more)] = each.name
     options = parser.parse_args(words)
+    found = [scenarios.find(name) for name in options.scenario]
+    for option, name in owners.items():
+        if name not in options.scenario and getattr(options, option.dest) != option.default:
+            parser.error(f'{option.option_strings[0]} is an option of {name}')
     if (options.resume or options.plots) and not options.output:
         parser.error('--resume and --plots need --output')
     for each in found:

@@ -11,7 +11,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from . import archive, cgroup, config, pagecache, recovery, script, trace
+from . import archive, cgroup, config, host, pagecache, recovery, script, trace
 from .scenario import Measure, Part
 
 STARTUP = re.compile(r'\[(\d+)\] LOG:  redo starts at ')
@@ -69,7 +69,7 @@ def part(name, about, workload, configs, settings=None, memory_limit=None, archi
 
 def limit_missing():
     """Why memory cannot be limited on this machine, in words; None if it can."""
-    with contextlib.suppress(cgroup.host.HostError):
+    with contextlib.suppress(host.HostError):
         with cgroup.MemoryLimit(64 << 20):
             return None
     return 'there are no memory cgroups, or this is not root'
@@ -82,8 +82,8 @@ def opened(bench, part):
     if part.details.archived:
         # The WAL is restored, and the checkpoint at the end writes all data to another place.
         written = bench.images[part.name].facts['data_bytes']
-        bench.results.header['cases'][part.name]['archive_latency_seconds'] = \
-            bench.options.archive_latency / 1e3
+        bench.results.describe(part.name,
+                               archive_latency_seconds=bench.options.archive_latency / 1e3)
     with bench.place('recovery') as place, bench.stage(part, written) as stage:
         def run(name, number):
             return recover(bench, part.details, name, stage, place)

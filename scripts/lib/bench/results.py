@@ -12,7 +12,7 @@ import os
 from . import host, postgres
 
 # What a result is resumed with only if it is the same.
-FIXED = ('scenario', 'device_name', 'size', 'kernel', 'programs')
+FIXED = ('scenario', 'device_name', 'size', 'options', 'kernel', 'programs')
 
 
 class Results:
@@ -30,18 +30,27 @@ class Results:
         if self.path:
             write(self.path, '\n'.join(json.dumps(each) for each in (self.header, *self.runs)))
 
+    def describe(self, case, **facts):
+        """Add facts to a case's; those of runs that were taken over must be the same."""
+        known = self.header['cases'].setdefault(case, {})
+        for name, fact in facts.items():
+            if self.runs:
+                self.check(f'{name} of case {case}', known.get(name, fact), fact)
+            known[name] = fact
+
+    def check(self, name, old, new):
+        if old != json.loads(json.dumps(new)):
+            raise host.HostError(f'cannot resume {self.path}: its {name} was {old}, and is {new} '
+                                 'now; begin anew without --resume, or with another directory')
+
     def resume(self):
         """Take over the runs that an interrupted benchmark left; returns how many."""
         if not self.path or not os.path.exists(self.path):
             return 0
         found = read(self.path)
         for name in FIXED:
-            old, new = found.header.get(name), json.loads(json.dumps(self.header[name]))
-            if old != new:
-                raise host.HostError(f'cannot resume {self.path}: its {name} was {old}, and is '
-                                     f'{new} now; begin anew without --resume, or with another '
-                                     'directory')
-        self.header['cases'] = {**found.header['cases'], **self.header['cases']}
+            self.check(name, found.header.get(name), self.header[name])
+        self.header = {**found.header, **self.header, 'cases': found.header['cases']}
         self.runs = found.runs
         return len(self.runs)
 

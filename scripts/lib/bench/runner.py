@@ -85,6 +85,8 @@ class Bench:
         self.results = results.Results({
             'scenario': scenario.name, 'device_name': options.device, 'size': options.size,
             **results.facts(self.root, self.builds), **self.device.describe(),
+            'options': {flag: getattr(options, flag.strip('-').replace('-', '_'))
+                        for flag, _ in scenario.options},
             'rounds': options.rounds, 'cases': {}}, results_path)
 
     def working_root(self):
@@ -152,10 +154,9 @@ def check_names(scenario, parts, options):
 
 
 def make_images(bench, wanted):
-    """Make or find the crashed clusters that parts need, and describe all cases."""
+    """Make or find the crashed clusters that parts need, and describe their cases."""
     made = {}                   # {(workload's name, size): image}
     for part, _ in wanted:
-        described = bench.results.header['cases'][part.name] = {'about': part.about, **part.facts}
         if not part.workload:
             continue
         size = part.image_size or bench.options.size
@@ -164,7 +165,7 @@ def make_images(bench, wanted):
             made[key] = image.find_or_make(bench.kept, part.workload, size,
                                            bench.builds, bench.progress.say)
         bench.images[part.name] = made[key]
-        described['image'] = made[key].facts
+        bench.results.describe(part.name, image=made[key].facts)
 
 
 class TimeLeft:
@@ -266,6 +267,8 @@ def run(scenario, options, results_path=None, traces=None):
     # What cannot be resumed is refused before an image is made, which may take an hour.
     if options.resume and bench.results.resume():
         bench.progress.say(f'{results_path} has {len(bench.results.runs)} runs already')
+    for part, _ in wanted:
+        bench.results.describe(part.name, about=part.about, **part.facts)
     make_images(bench, wanted)
     if options.images_only:
         return None

@@ -64,7 +64,7 @@ def opened(bench, part):
     else:
         pages, facts = redo_pages.find_or_make(bench.kept, bench.builds['stock'],
                                                bench.progress.say)
-    bench.results.header['cases'][part.name]['redo_pages'] = facts
+    bench.results.describe(part.name, redo_pages=facts)
 
     def run(names, number):
         if part.name == 'instructions':

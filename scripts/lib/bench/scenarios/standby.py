@@ -70,8 +70,8 @@ def configured(name):
 def opened(bench, part):
     for name in bench.options.config or ():
         configured(name)
-    described = bench.results.header['cases'][part.name]
-    described.update(queries_per_second=bench.options.query_rate, wal_bytes_per_second=bench.options.wal_rate * 1000)
+    bench.results.describe(part.name, queries_per_second=bench.options.query_rate,
+                           wal_bytes_per_second=bench.options.wal_rate * 1000)
     with bench.place('recovery') as place, bench.stage(part) as stage:
         yield lambda name, number: measure(bench, part, name, number, stage, place)
 
