@@ -1,11 +1,13 @@
 """Directories and files that another user could change, or has put links into."""
+import contextlib
+import fcntl
 import os
 import shutil
 import struct
 import tempfile
 import unittest
 
-from bench import host, image, postgres, script
+from bench import host, image, kept, postgres, script
 
 NOBODY = 65534
 
@@ -90,6 +92,46 @@ class Directories(unittest.TestCase):
             self.assertEqual(os.stat(place).st_uid, postgres.owner().pw_uid)
             postgres.make_directory(os.path.join(place, 'a', 'b'))
             self.assertEqual(os.stat(os.path.join(place, 'a')).st_uid, postgres.owner().pw_uid)
+
+    def test_a_lock_that_was_removed_is_not_held(self):
+        """Lost otherwise: two runs in one directory, one of which holds the lock of a removed file."""
+        path, order = self.path('lock'), []
+        with contextlib.ExitStack() as first:
+            first.enter_context(host.locked(path, self.fail))
+
+            def busy():
+                order.append('busy')
+                os.unlink(path)
+                first.close()
+            with host.locked(path, busy):
+                order.append('held')
+                with self.assertRaises(BlockingIOError), open(path, encoding='ascii') as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.assertEqual(order, ['busy', 'held'])
+
+    def test_what_is_kept_is_made_once_for_the_same_parameters(self):
+        """Lost otherwise: a benchmark of pages that an earlier version has made."""
+        home, made, said = self.path('images', 'x'), [], []
+
+        def find(parameters, fails=False):
+            def make():
+                made.append(parameters)
+                os.mkdir(home)
+                if fails:
+                    raise KeyboardInterrupt
+                return {'number': len(made)}
+            return kept.find_or_make(home, parameters, make, said.append)
+
+        for _ in range(2):
+            self.assertEqual(find({'rows': (1, 2)})['number'], 1)
+        with self.assertRaises(KeyboardInterrupt):
+            find({'rows': (1, 3)}, fails=True)
+        self.assertFalse(os.path.exists(home))
+        self.assertEqual(find({'rows': (1, 2)})['number'], 3)
+        self.assertEqual(len(said), 1)
+        with open(os.path.join(home, 'made.json'), 'w', encoding='ascii') as file:
+            file.write('[]')
+        self.assertEqual(find({'rows': (1, 2)})['number'], 4)
 
     @needs_root
     def test_a_directory_is_given_to_no_one_by_a_link(self):

@@ -7,7 +7,7 @@ image is the page without its hole.  Everything is made from fixed seeds.
 import os
 import struct
 
-from . import postgres, workload
+from . import host, kept, postgres, script, workload
 
 BLOCK = 8192                    # bytes
 SAMPLE = 256                    # pages of each kind that are kept, from all over the relation
@@ -126,15 +126,17 @@ def make(build, place, scale, say):
 
 def find_or_make(root, build, scale, say):
     """The directory with one file for each kind, made if it isn't there."""
-    from . import script
     directory = os.path.join(root, f'fpi-pages-{build.version}-{scale:g}')
-    if not os.path.exists(directory):
+
+    def make_it():
         with script.work_place(root, 'fpi-pages') as place:
             pages = make(build, place, scale, say)
-        temporary = directory + '.tmp'
-        os.makedirs(temporary, exist_ok=True)
+        os.mkdir(directory)
         for kind, each in pages.items():
-            with open(os.path.join(temporary, kind), 'wb') as file:
+            with host.create(os.path.join(directory, kind), 'wb') as file:
                 file.write(b''.join(each))
-        os.rename(temporary, directory)
+
+    kept.find_or_make(directory, {
+        'scale': scale, 'rows': ROWS, 'aged': AGED, 'sample': SAMPLE, 'functions': FUNCTIONS,
+        'kinds': KINDS, 'settings': SETTINGS}, make_it, say)
     return directory

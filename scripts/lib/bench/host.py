@@ -4,12 +4,14 @@ Knows nothing of PostgreSQL.
 """
 import contextlib
 import ctypes
+import fcntl
 import glob
 import mmap
 import os
 import platform
 import pwd
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -235,6 +237,12 @@ def waited_for_ticks(pid):
     return int(fields[13]) + int(fields[14])
 
 
+def cpu_seconds_of_ended_children():
+    """CPU time of our children that have ended, and of those that they waited for, seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def cpu_seconds_of_children(pid):
     """User and system time of all children that a process has and had, seconds."""
     while True:
@@ -346,6 +354,22 @@ def create(path, mode='w', **more):
             os.unlink(path)
     return open(path, mode.replace('w', 'x'), **more)
 
+
+@contextlib.contextmanager
+def locked(path, busy):
+    """Hold a lock file for a `with` block.  While another holds it, busy() is called and may
+    raise; if it returns, we wait."""
+    while True:
+        with open(path, 'w', encoding='ascii') as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                busy()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Whoever held it may have removed it, and a third one made it anew.
+            if os.fstat(file.fileno()).st_nlink > 0:
+                yield
+                return
 
 
 # ---------- space ----------

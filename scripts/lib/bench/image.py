@@ -1,9 +1,8 @@
 """Crashed clusters, each made once and kept.
 
 An image is a data directory whose server was killed at the end of a load, with
-a file image.json beside it that describes it.  It lies in
-DIRECTORY/images/pgVERSION-WORKLOAD-SIZE and is never changed: recoveries run
-on copies.  An image made with other parameters than requested is made anew.
+facts beside it that describe it.  It lies in DIRECTORY/images/pgVERSION-WORKLOAD-SIZE
+and is never changed: recoveries run on copies.
 
 Images are made by the server that the workload names.  They are crashed by
 stopping the server in immediate mode.  A workload with `from_base` is replayed from further
@@ -20,7 +19,7 @@ import os
 import struct
 from dataclasses import dataclass
 
-from . import host, postgres
+from . import host, kept, postgres
 
 # For making images only: nothing that is lost in a crash of the machine
 # matters, and one checkpoint right before the load is to be the last.
@@ -43,7 +42,7 @@ class Image:
     """A crashed cluster."""
     workload: object            # what is in its WAL
     directory: str              # its data directory
-    facts: dict                 # what image.json holds
+    facts: dict                 # what is kept with it, see kept.py
 
     @property
     def end(self):
@@ -63,28 +62,16 @@ def find_or_make(root, workload, size, builds, say):
     """The image of a workload, from below root, or made there."""
     build = builds[workload.build]
     home = os.path.join(root, 'images', f'pg{build.version}-{workload.name}-{size}')
-    directory = os.path.join(home, 'data')
-    try:
-        with open(os.path.join(home, 'image.json'), encoding='utf-8') as file:
-            facts = json.load(file)
-        if facts['parameters'] == workload.parameters():
-            return Image(workload, directory, facts)
-        say(f'{home} was made with other parameters: making it anew')
-    except (OSError, ValueError, KeyError):
-        pass
-    postgres.remove_tree(home)
-    os.makedirs(os.path.dirname(home), exist_ok=True)
-    postgres.make_place(home)
-    try:
+
+    def make_it():
+        postgres.make_place(home)
         facts = make(home, workload, build, say)
         if workload.without_images:
             facts['images'] = remove_images(home, builds['patched'].daemon, facts, say)
-    except BaseException:
-        postgres.remove_tree(home)
-        raise
-    with host.create(os.path.join(home, 'image.json'), encoding='utf-8') as file:
-        json.dump(facts, file, indent=2)
-    return Image(workload, directory, facts)
+        return facts
+
+    return Image(workload, os.path.join(home, 'data'),
+                 kept.find_or_make(home, workload.parameters(), make_it, say))
 
 
 def flush(server):
@@ -139,7 +126,6 @@ def make(home, workload, build, say):
     return {
         'workload': workload.name,
         'about': workload.about,
-        'parameters': workload.parameters(),
         'server_version': build.version,
         'redo_lsn': redo,
         'end_lsn': end,

@@ -11,7 +11,7 @@ import os
 import re
 import struct
 
-from . import postgres, workload
+from . import host, kept, postgres, script, workload
 
 LOAD = workload.narrow('redo-pages', 100, {})   # updates before the first page is taken
 TAKEN = 24000                   # updates while pages are taken
@@ -127,14 +127,19 @@ def make(build, place, say):
 
 def find_or_make(root, build, say):
     """The file with the pages, made if it isn't there, and what is in it."""
-    from . import script
-    path = os.path.join(root, f'redo-pages-{build.version}')
-    if not os.path.exists(path):
+    directory = os.path.join(root, f'redo-pages-{build.version}')
+    path = os.path.join(directory, 'pages')
+
+    def make_it():
         with script.work_place(root, 'redo-pages') as place:
             pages = make(build, place, say)
-        with open(path + '.tmp', 'wb') as file:
+        os.mkdir(directory)
+        with host.create(path, 'wb') as file:
             file.write(pages)
-        os.rename(path + '.tmp', path)
+
+    kept.find_or_make(directory, {
+        'load': LOAD.parameters(), 'taken': TAKEN, 'most': MOST, 'settings': SETTINGS},
+        make_it, say)
     with open(path, 'rb') as file:
         pages = file.read()
     pages = [pages[i:i + BLOCK] for i in range(0, len(pages), BLOCK)]

@@ -105,7 +105,8 @@ class Bench:
         """A directory to work in, on tmpfs if requested; gone when the `with` block ends."""
         if memory and self.options.device == 'ssd':
             host.require_space(MEMORY, min(4 << 30, self.scenario.space))
-            return script.memory_place(os.path.join(MEMORY, script.default_name()), name)
+            return script.work_place(os.path.join(MEMORY, script.default_name()), name,
+                                     in_memory=True)
         return script.work_place(self.root, name, **more)
 
     def stage(self, part, written=0):

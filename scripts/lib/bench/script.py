@@ -3,7 +3,6 @@ and how they report errors and progress."""
 import argparse
 import contextlib
 import dataclasses
-import fcntl
 import os
 import signal
 import subprocess
@@ -37,19 +36,20 @@ def claim(path):
 
 
 @contextlib.contextmanager
-def work_place(root, name, clear=lambda place: None):
+def work_place(root, name, clear=lambda place: None, in_memory=False):
     """A directory for copies below root, held by one script at a time.
 
-    It is empty at the start, and is gone at the end whatever the end is.  What a
-    killed run may have left there beside files, clear(directory) takes away.
+    It is empty at the start, and is gone at the end whatever the end is, and in memory its
+    lock file and root, too.  What a killed run may have left there beside files,
+    clear(directory) takes away.
     """
     place = os.path.join(claim(root), name)
-    with open(place + '.lock', 'w', encoding='ascii') as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise postgres.PostgresError(f'another run uses {place}; wait for it, or set '
-                                         'REDOAHEAD_BENCH_DIR to another directory') from None
+
+    def busy():
+        raise postgres.PostgresError(f'another run uses {place}; wait for it, or set '
+                                     'REDOAHEAD_BENCH_DIR to another directory')
+
+    with host.locked(place + '.lock', busy):
         clear(place)
         postgres.remove_tree(place)
         postgres.make_place(place)
@@ -58,21 +58,10 @@ def work_place(root, name, clear=lambda place: None):
         finally:
             with host.uninterrupted():
                 postgres.remove_tree(place)
-
-
-@contextlib.contextmanager
-def memory_place(root, name):
-    """work_place on tmpfs: memory keeps nothing, not even a lock."""
-    held = False
-    try:
-        with work_place(root, name) as place:
-            held = True
-            yield place
-    finally:
-        if held:
-            os.unlink(os.path.join(root, f'{name}.lock'))
-            with contextlib.suppress(OSError):
-                os.rmdir(root)
+                if in_memory:
+                    os.unlink(place + '.lock')
+                    with contextlib.suppress(OSError):
+                        os.rmdir(root)
 
 
 def maybe(wanted, make):

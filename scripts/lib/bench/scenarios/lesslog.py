@@ -14,7 +14,6 @@ without compression; they are in the page cache, and time is CPU time.
 import contextlib
 import json
 import os
-import resource
 
 from .. import host, postgres
 from ..scenario import Measure, Part, Scenario
@@ -27,14 +26,6 @@ CONFIGS = {'on': ({}, False),
            'off': ({'full_page_writes': 'off'}, False),
            'kept': (KEPT, True),
            'kept-transform': ({**KEPT, 'wal_compression': 'lz4:transform'}, True)}
-
-
-def cpu_seconds(command):
-    """CPU time of a command; returns what it prints, too."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    output = postgres.run(command)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, output
 
 
 def complete_segments(wal, start, end):
@@ -58,10 +49,11 @@ def archive(segments, place, program):
     for path in segments:
         target = os.path.join(place, 'archived')
         if program:
-            cpu_seconds([program, 'lesslog', '--compress', 'zstd', path, target])
-            used, summary = cpu_seconds([program, 'lesslog', '--json', path, f'{target}.plain'])
-            summary = json.loads(summary)
-            figures['lesslog_cpu_seconds'] += used
+            postgres.run([program, 'lesslog', '--compress', 'zstd', path, target])
+            before = host.cpu_seconds_of_ended_children()
+            summary = json.loads(postgres.run([program, 'lesslog', '--json', path,
+                                               f'{target}.plain']))
+            figures['lesslog_cpu_seconds'] += host.cpu_seconds_of_ended_children() - before
             for key in ('images', 'images_removed', 'hints_removed'):
                 figures[key] += summary[key]
             os.remove(f'{target}.plain')

@@ -17,9 +17,8 @@ were used before, so that nobody has to fill new ones.
 """
 import contextlib
 import os
-import resource
 
-from .. import host, postgres, recovery, workload
+from .. import host, kept, postgres, recovery, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 
 PGBENCH = ('-n', '-M', 'prepared', '-c', '32', '-j', '4')
@@ -60,28 +59,20 @@ def make_base(bench, scale):
     build = bench.builds['stock']
     home = os.path.join(bench.kept, 'images', f'pg{build.version}-s1-{scale}')
     directory = os.path.join(home, 'data')
-    if os.path.exists(os.path.join(home, 'complete')):
-        return directory
-    bench.progress.say(f'filling a new cluster, pgbench scale {scale}')
-    postgres.remove_tree(home)
-    os.makedirs(os.path.dirname(home), exist_ok=True)
-    postgres.make_place(home)
-    postgres.initialize(build, directory)
-    with postgres.serving(build, directory, {'fsync': 'off', **RECOVERY}, home) as server:
-        workload.pgbench(server, '-i', '-q', '-s', str(scale))
-        server.sql('CHECKPOINT')
-        # Crashed, so that a copy replays what was written after it.
-        server.stop('immediate')
-    os.sync()
-    with host.create(os.path.join(home, 'complete')):
-        pass
+
+    def make():
+        bench.progress.say(f'filling a new cluster, pgbench scale {scale}')
+        postgres.make_place(home)
+        postgres.initialize(build, directory)
+        with postgres.serving(build, directory, {'fsync': 'off', **RECOVERY}, home) as server:
+            workload.pgbench(server, '-i', '-q', '-s', str(scale))
+            server.sql('CHECKPOINT')
+            # Crashed, so that a copy replays what was written after it.
+            server.stop('immediate')
+        os.sync()
+
+    kept.find_or_make(home, {'scale': scale, 'settings': RECOVERY}, make, bench.progress.say)
     return directory
-
-
-def children_cpu_seconds():
-    """CPU time of processes that we have waited for, and of those that they have."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def pgbench(server, seconds, *more):
@@ -94,6 +85,14 @@ def pgbench(server, seconds, *more):
     size = postgres.parse_lsn(end) - postgres.parse_lsn(start)
     return {'tps': rate.per_second, 'transactions': rate.transactions, 'wal_bytes': size,
             'wal_bytes_per_transaction': round(size / rate.transactions, 1)}
+
+
+def measured(server, seconds, *more):
+    """The same, with the CPU time of the server's processes."""
+    before = host.cpu_seconds_of_children(server.pid)
+    run = pgbench(server, seconds, *more)
+    used = host.cpu_seconds_of_children(server.pid) - before
+    return {**run, 'cpu_us_per_transaction': round(used / run['transactions'] * 1e6, 1)}
 
 
 # ---------- loads ----------
@@ -114,11 +113,8 @@ def load(bench, config, base, place, seconds):
     settings = {**LOAD, 'full_page_writes': config[1], 'wal_compression': config[2]}
     with postgres.serving(build, directory, settings, place, 'load.log') as server:
         server.prewarm('pgbench')
-        run = pgbench(server, seconds)
-        before = children_cpu_seconds()
+        run = measured(server, seconds)
         server.stop('immediate')
-    run['cpu_us_per_transaction'] = round(
-        (children_cpu_seconds() - before) / run['transactions'] * 1e6, 1)
     postgres.copy_cluster(base, again)
     postgres.remove_tree(os.path.join(again, 'pg_wal'))
     postgres.move(os.path.join(directory, 'pg_wal'), os.path.join(again, 'pg_wal'))
@@ -166,11 +162,7 @@ def slices(bench, part):
 
 
 def one_slice(server, compression, seconds):
-    before = host.cpu_seconds_of_children(server.pid)
-    run = pgbench(server, seconds,
-                  f"dbname=postgres options='-c wal_compression={compression}'")
-    used = host.cpu_seconds_of_children(server.pid) - before
-    return {**run, 'cpu_us_per_transaction': round(used / run['transactions'] * 1e6, 1)}
+    return measured(server, seconds, f"dbname=postgres options='-c wal_compression={compression}'")
 
 
 def parts(size):
