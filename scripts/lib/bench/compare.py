@@ -196,13 +196,13 @@ def clear_row_hints(page, at):
     page[at + 8:at + 12] = bytes(4)
 
 
-def equal_outside_hole(a, b, after_lsn):
+def equal_outside_hole(a, b, lsn_may_differ):
     """Are two unequal pages of a main fork equal in all that matters?"""
     start, end = page_hole(a)
     if (start, end) != page_hole(b) or a[start:end] == b[start:end]:
         return False
     # pd_checksum, bytes 8 and 9, covers the hole too
-    return ((after_lsn or a[:8] == b[:8]) and
+    return ((lsn_may_differ or a[:8] == b[:8]) and
             a[10:start] == b[10:start] and a[end:] == b[end:])
 
 

@@ -398,8 +398,9 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
         raise RunRejected(f'{config.name}: redo ended at {run["redo_done_lsn"]}, long before the '
                           f'end of the WAL at {image.facts["end_lsn"]}')
     if config.accidents:
-        if not accidents:
-            raise RunRejected(f'{config.name}: redo was over before anything happened to the daemon')
+        if len(accidents) < len(config.accidents):
+            raise RunRejected(f'{config.name}: redo was over after {len(accidents)} of '
+                              f'{len(config.accidents)} signals to the daemon')
         run['accidents'] = accidents
         if daemon.running():
             os.kill(daemon.pid, signal.SIGCONT)

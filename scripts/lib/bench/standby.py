@@ -188,7 +188,7 @@ class Load(postgres.Process):
     def __init__(self, server, setup):
         kind, name = setup.case.queries, os.path.join(setup.place, setup.case.queries)
         rows = 100000 * setup.stage.image.workload.scale
-        with open(f'{name}.sql', 'w', encoding='ascii') as file:
+        with host.create(f'{name}.sql', encoding='ascii') as file:
             file.write((SELECT if kind == 'select' else REPORT).format(rows=rows))
         self.prefix = f'{name}-log' if kind == 'select' else None
         # With a script of its own pgbench reads no tables before.
@@ -307,7 +307,7 @@ def follow(server, setup, sender):
     image, load, sampler, samples = setup.stage.image, None, None, []
     target = image.end_lsn - recovery.BLOCK     # the last record may end in a page
     script = os.path.join(setup.place, 'samples.sql')
-    with open(script, 'w', encoding='ascii') as file:
+    with host.create(script, encoding='ascii') as file:
         file.write(SAMPLING.format(interval=SAMPLE))
     read_at = time.monotonic()
     limit = read_at + postgres.PATIENCE
