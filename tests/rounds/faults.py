@@ -1,7 +1,7 @@
 """Faults: what happens to a recovery in the middle of it.
 
 Each is a function of the stage and a value, which was drawn when the round was
-planned; it returns what it did, as text.  None of them may change what stock recovery
+planned; it returns what it did, as text, or raises Missed.  None of them may change what stock recovery
 would end in.  Some end the server: recovery then begins anew, as an administrator
 would have it.
 
@@ -24,6 +24,7 @@ from .stage import SOCKET, ring_mapping, wait_until
 
 MB = 1 << 20
 LEAST_WITH_SERVER = 160         # MB of memory for the daemon and the server
+ENDED = ('', 'Z', 'X')          # states of a process that has ended
 
 HOSTILE = ('closes silent refuses short-reply garbage-reply wrong-version disconnects dead idle chatters '
            'tail-beyond tail-when-full huge scribbles truncates punches never-awake '
@@ -41,6 +42,10 @@ RELOADS = {
     'defer_checkpoint': ('off', 'on'),
     'socket': ('', '/nowhere/redoahead.sock', SOCKET),
 }
+
+
+class Missed(Exception):
+    """A fault that could not happen; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,22 @@ def seconds(*choices):
     return lambda dice: dice.choice(choices)
 
 
+def state_of(pid):
+    """The letter of a process's state; nothing if it has gone."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
+            return file.read().rpartition(')')[2].split()[0]
+    except OSError:
+        return ''
+
+
 # ---------- the daemon ----------
+
+def running_daemon(stage):
+    if not stage.daemon:
+        raise Missed('there was none')
+    return stage.daemon
+
 
 @fault(seconds(None, 0, 0.05, 0.5), weight=4)
 def kill_daemon(stage, back):
@@ -94,9 +114,7 @@ def bring_back(stage, back, wrapper=()):
 
 @fault(seconds(0.02, 0.3, 1.5, 2.5), weight=4)
 def stop_daemon(stage, duration):
-    daemon = stage.daemon
-    if not daemon:
-        return 'there was none'
+    daemon = running_daemon(stage)
     daemon.child.send_signal(signal.SIGSTOP)
     stage.after(duration, lambda: daemon.child.send_signal(signal.SIGCONT) if daemon.running() else None)
     return f'for {duration} s'
@@ -104,19 +122,20 @@ def stop_daemon(stage, duration):
 
 @fault(lambda dice: None, weight=1)
 def hang_up_daemon(stage, value):
-    if stage.daemon:
-        stage.daemon.child.send_signal(signal.SIGHUP)
+    running_daemon(stage).child.send_signal(signal.SIGHUP)
     return 'SIGHUP'
 
 
 @fault(lambda dice: (dice.choice((0, 3, 8, 16, 40)), dice.choice((0.1, 0.5, 60))))
 def few_descriptors_daemon(stage, value):
     most, duration = value
-    daemon = stage.daemon
-    if not daemon:
-        return 'there was none'
+    daemon = running_daemon(stage)
     before = set_soft_limit(daemon.pid, most)
-    stage.after(duration, lambda: set_soft_limit(daemon.pid, before) if daemon.running() else None)
+
+    def undo():
+        with contextlib.suppress(Missed):
+            set_soft_limit(daemon.pid, before)
+    stage.after(duration, undo)
     return f'{most} for {duration} s'
 
 
@@ -124,9 +143,14 @@ def set_soft_limit(pid, most):
     """Set RLIMIT_NOFILE by the process's own user, for root may lack CAP_SYS_RESOURCE; returns what it was."""
     limits = host.first_line(f'/proc/{pid}/limits', 'Max open files')
     if not limits:
-        raise ProcessLookupError(f'process {pid} has gone')
+        raise Missed('it had gone')
     soft, hard = map(int, limits.split()[:2])
-    postgres.run(['prlimit', '--pid', str(pid), f'--nofile={min(most, hard)}:'])
+    try:
+        postgres.run(['prlimit', '--pid', str(pid), f'--nofile={min(most, hard)}:'])
+    except postgres.PostgresError:
+        if state_of(pid) in ENDED:
+            raise Missed('it had gone') from None
+        raise
     return soft
 
 
@@ -135,7 +159,7 @@ def fill_files(stage, duration):
     """No space for the daemon's statistics, timeline and block log."""
     ballast = os.path.join(stage.files, 'ballast')
     try:
-        with open(ballast, 'wb', buffering=0) as file:
+        with host.create(ballast, 'wb', buffering=0) as file:
             while True:
                 file.write(bytes(4096))
     except OSError as error:
@@ -154,7 +178,7 @@ def limit_memory(stage, megabytes):
     try:
         stage.limit.set(name, megabytes * MB)
     except OSError as error:
-        return f'{megabytes} MB refused: {error.strerror}'
+        raise Missed(f'{megabytes} MB refused: {error.strerror}') from None
     return f'{megabytes} MB'
 
 
@@ -162,7 +186,7 @@ def limit_memory(stage, megabytes):
 def hostile_daemon(stage, value):
     mode, duration = value
     if stage.fake:
-        return 'there was one'
+        raise Missed('there was one')
     stage.end_daemon()
     stage.start_fake(mode)
     stage.after(duration, stage.end_fake)
@@ -177,7 +201,7 @@ def scribble_ring(stage, value):
     noise = random.Random(seed)
     mapping = ring_mapping(stage.server.startup_pid())
     if not mapping:
-        return 'there was no ring'
+        raise Missed('there was no ring')
     try:
         with open(mapping, 'r+b') as file, mmap.mmap(file.fileno(), 0) as ring:
             start, end = RING[part]
@@ -185,7 +209,7 @@ def scribble_ring(stage, value):
             for _ in range(times):
                 ring[start:end] = noise.randbytes(end - start)
     except OSError as error:            # it has just gone
-        return f'no ring: {error.strerror}'
+        raise Missed(f'no ring: {error.strerror}') from None
     return f'{part}, {times} times'
 
 
@@ -193,26 +217,17 @@ def scribble_ring(stage, value):
 def other_clocks(stage, offset):
     stage.end_daemon()
     if stage.fake:
-        return 'there was a hostile one'
+        raise Missed('there was a hostile one')
     return bring_back(stage, 0, ['unshare', '--time', f'--monotonic={offset}', f'--boottime={offset}', '--'])
 
 
 # ---------- the server ----------
 
-def state_of(pid):
-    """The letter of a process's state; nothing if it has gone."""
-    try:
-        with open(f'/proc/{pid}/stat') as file:
-            return file.read().rpartition(')')[2].split()[0]
-    except OSError:
-        return ''
-
-
 @fault(lambda dice: dice.choice(('postmaster', 'startup')), weight=5)
 def kill_server(stage, which):
     startup = stage.server.startup_pid()
     if not startup:     # a postmaster that is killed while it starts leaves an empty lock file
-        return 'there was no startup process'
+        raise Missed('there was no startup process')
     pid = stage.server.pid if which == 'postmaster' else startup
     stage.may_end = True
     # A signal that kills ends a write between two pages of memory, and this WAL has no image to
@@ -228,10 +243,17 @@ def kill_server(stage, which):
 def stop_startup(stage, duration):
     pid = stage.server.startup_pid()
     if not pid:
-        return 'it had gone'
-    os.kill(pid, signal.SIGSTOP)
+        raise Missed('it had gone')
+    try:
+        os.kill(pid, signal.SIGSTOP)
+    except ProcessLookupError:
+        raise Missed('it had gone') from None
     stage.allowance += duration
-    stage.after(duration, lambda: os.kill(pid, signal.SIGCONT) if os.path.exists(f'/proc/{pid}') else None)
+
+    def go_on():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    stage.after(duration, go_on)
     return f'for {duration} s'
 
 
@@ -245,12 +267,12 @@ def reload(stage, value):
 def few_descriptors_server(stage, more):
     pid = stage.server.startup_pid()
     if not pid:
-        return 'it had gone'
+        raise Missed('it had gone')
     try:
         most = len(os.listdir(f'/proc/{pid}/fd')) + more
-        set_soft_limit(pid, most)
-    except (OSError, postgres.PostgresError):
-        return 'it had gone'
+    except OSError:
+        raise Missed('it had gone') from None
+    set_soft_limit(pid, most)
     return str(most)
 
 
@@ -275,9 +297,11 @@ def damage_victim(stage, value):
         elif how == 'renamed':
             os.rename(path, os.path.join(stage.directory, 'renamed'))
         elif os.path.getsize(path) > blocks * 8192:
-            os.truncate(path, blocks * 8192)
+            postgres.run(['truncate', '-c', f'--size={blocks * 8192}', '--', path])
+        else:
+            raise Missed('it was shorter')
     except FileNotFoundError:
-        return 'it had gone'
+        raise Missed('it had gone') from None
     return f'{how} {blocks}' if how == 'truncated' else how
 
 

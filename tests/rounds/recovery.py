@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from bench import postgres
+from bench import compare, host, postgres
 
 from . import checks, faults, stage, workload
 
@@ -81,6 +81,7 @@ class Outcome:
     seconds: float              # that the recovery took, begun for the last time
     allowed: float              # seconds that it may take
     done: list                  # what the faults did
+    happened: list              # names of the faults that did something
     connected: bool = False     # was there a connection to the daemon?
 
     @property
@@ -97,14 +98,14 @@ def run(site, plan):
     """Run a round; it leaves nothing, but the logs of one that failed in site.kept."""
     reference = site.stock(plan)
     directory = os.path.join(site.directory(plan.device), 'round')
-    outcome = Outcome(plan, [], 0, 0, [])
+    outcome = Outcome(plan, [], 0, 0, [], [])
     with stage.Stage(site, plan, directory) as there:
-        outcome.done = there.done
+        outcome.done, outcome.happened = there.done, there.happened
         try:
             begin(there)
             outcome.seconds = recover(there, reference.seconds)
             outcome.wrong += finish(there, reference, outcome)
-        except (postgres.PostgresError, OSError) as error:
+        except (postgres.PostgresError, host.HostError, compare.NotComparable, OSError) as error:
             outcome.wrong.append(str(error) or repr(error))
         outcome.allowed = SLOWER * reference.seconds + SLACK + there.allowance
         if outcome.wrong:
@@ -145,10 +146,13 @@ def recover(there, stock_seconds):
 def happen(there, planned):
     """Have one fault happen."""
     fault = faults.FAULTS[planned.name]
-    if planned.name in there.site.missing:
-        text = f'left out: {there.site.missing[planned.name]}'
-    else:
+    try:
+        if planned.name in there.site.missing:
+            raise faults.Missed(there.site.missing[planned.name])
         text = fault.act(there, planned.value)
+        there.happened.append(planned.name)
+    except faults.Missed as why:
+        text = f'left out: {why}'
     there.done.append(f'{planned.at:.2f} {planned.name}: {text}')
 
 

@@ -31,10 +31,15 @@ class Lab:
 
     def __init__(self, directory):
         self.array = device.Array('gp3', directory)
-        self.array.lab('down', '--force')
-        self.mount = self.array.lab('up', '--model', 'gp3', '--raid', 'single', '--size', '2G').strip()
-        self.array.lab('load')
-        postgres.make_place(self.mount)
+        self.close()            # what a killed campaign has left
+        try:
+            self.mount = self.array.lab('up', '--model', 'gp3', '--raid', 'single', '--size', '2G').strip()
+            self.array.lab('load')
+            postgres.make_place(self.mount)
+        except BaseException:
+            with host.uninterrupted():
+                self.close()
+            raise
 
     def control(self, text):
         """Have the next reads fail, or requests wait: `fail NUMBER`, `stall MILLISECONDS`."""

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from bench import cgroup, postgres
+from bench import cgroup, host, postgres
 
 from . import workload
 
@@ -135,11 +135,12 @@ class Stage:
         self.fake = None                # what listens in the daemon's place
         self.idle = None                # descriptors of the daemon before the recovery
         self.limit = None               # memory cgroup of the daemon, or of the server, too
-        self.mounted = False            # are the daemon's files on a file system of their own?
+        self.undo = contextlib.ExitStack()      # what ends the round
         self.later = []                 # (time, function) of what is still to be done or undone
         self.may_end = False            # is a fault reason enough for the server to end?
         self.allowance = 0.0            # seconds that faults made recovery wait
         self.done = []                  # what the faults did, as text
+        self.happened = []              # names of the faults that did something
 
     @property
     def server(self):
@@ -152,37 +153,38 @@ class Stage:
         return daemon if daemon and daemon.running() else None
 
     def __enter__(self):
-        try:
+        with self.undo:         # what was done so far, if the rest fails
+            self.undo.callback(postgres.remove_tree, self.wal)
+            self.undo.callback(postgres.remove_tree, self.directory)
             postgres.make_directory(self.directory)
             postgres.make_directory(self.files)
             wanted = self.plan.needs - self.site.missing.keys()
             if 'fill_files' in wanted:
-                subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={FILES_BYTES},mode=0777',
-                                'tmpfs', self.files], check=True)
-                self.mounted = True
+                with host.uninterrupted():
+                    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={FILES_BYTES},mode=0777',
+                                    'tmpfs', self.files], check=True)
+                    self.undo.callback(subprocess.run, ['umount', self.files], check=True)
             if 'limit_memory' in wanted:
-                self.limit = cgroup.MemoryLimit(1 << 30).__enter__()
+                self.limit = self.undo.enter_context(cgroup.MemoryLimit(1 << 30))
+            self.undo.callback(self.end_processes)
             self.site.lay_out(self.plan, self.data)
             if (self.plan.kind, self.plan.device) == ('crash', 'model'):
                 self.move_wal()
-        except BaseException:
-            self.__exit__()
-            raise
+            self.undo = self.undo.pop_all()
         return self
 
     def __exit__(self, *exception):
+        with host.uninterrupted():
+            self.undo.close()
+
+    def end_processes(self):
+        """End all that runs in the round's directory."""
         for process in (*self.servers, *self.daemons, *filter(None, [self.fake])):
             process.end(signal.SIGKILL)
         for pid in processes_in(self.directory):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         wait_until('the end of all processes', lambda: not processes_in(self.directory))
-        if self.mounted:
-            subprocess.run(['umount', self.files], check=True)
-        if self.limit:
-            self.limit.__exit__()
-        postgres.remove_tree(self.directory)
-        postgres.remove_tree(self.wal)
 
     def move_wal(self):
         """Move WAL to another disk: where it cannot be read, crash recovery ends, in stock, too."""

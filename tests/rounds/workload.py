@@ -13,7 +13,6 @@ read.  In each, the table "victim" is changed all the time and dropped at the en
 what happens to its files in a crash recovery leaves no trace.
 """
 import os
-import shutil
 from dataclasses import dataclass
 
 from bench import postgres
@@ -68,9 +67,8 @@ class Workload:
 
 def add_settings(directory, settings):
     """Add settings to a cluster; the last one of a name counts."""
-    path = os.path.join(directory, 'postgresql.auto.conf')
-    with open(path, 'a', encoding='utf-8') as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+    postgres.append(os.path.join(directory, 'postgresql.auto.conf'),
+                    ''.join(f"{name} = '{value}'\n" for name, value in settings.items()))
 
 
 def copy_tree(source, target):
@@ -141,7 +139,8 @@ def make(name, home, build):
     copy_tree(base, crashed)
     with server(build, crashed, log, FAST) as running:
         running.wait_ready()
-        shutil.copy(os.path.join(crashed, 'global/pg_control'), os.path.join(home, 'pg_control'))
+        postgres.run(['cp', '--', os.path.join(crashed, 'global/pg_control'),
+                      os.path.join(home, 'pg_control')])
         {'update': make_update, 'insert': make_insert, 'ddl': make_ddl}[name](running)
         running.session(['drop table victim'])
         end = running.sql("select pg_logical_emit_message(false, '', '', flush => true)")[0][0]
@@ -178,7 +177,8 @@ def lay_out(workload, kind, target, pace=0, primary=None):
     copy_tree(workload.path('base'), target)
     settings = {}
     if kind == 'crash':
-        shutil.copyfile(workload.path('pg_control'), os.path.join(target, 'global/pg_control'))
+        postgres.run(['cp', '--', workload.path('pg_control'),
+                      os.path.join(target, 'global/pg_control')])
         postgres.run(['cp', '-a', '--reflink=auto', '-t', os.path.join(target, 'pg_wal'),
                       *(workload.path(f'archive/{segment}') for segment in workload.segments())])
     elif kind == 'archive':

@@ -84,6 +84,15 @@ def make_place(path):
         os.close(directory)
 
 
+def append(path, text):
+    """Append text to a file as that user."""
+    done = subprocess.run(['tee', '-a', '--', path], input=text, text=True, check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          **{**as_owner(), 'stdin': None})
+    if done.returncode != 0:
+        raise PostgresError(f'cannot append to {path}: {done.stderr}')
+
+
 def move(source, target):
     """Rename as that user."""
     run(['mv', '-T', '--', source, target])
