@@ -70,7 +70,7 @@ has_recovered() {			# DATA TIMES
 	start_server "$PATCHED" "$DATA"
 	pgbench "$DATA" -n -N -M prepared -c 4 -t 2000
 	before=$(sql "$DATA" -c "$sums")
-	sql "$DATA" -c "select pg_backend_pid()" -c "select pg_sleep(60)" >"$CASE/session" 2>&1 3>&- &
+	sql "$DATA" -c "select pg_backend_pid()" -c "select pg_sleep(3600)" >"$CASE/session" 2>&1 3>&- &
 	wait_until "the session" test -s "$CASE/session"
 	kill -KILL "$(head -n 1 "$CASE/session")"
 	wait_until "the end of recovery" has_recovered "$DATA" 2
@@ -134,7 +134,7 @@ dump() {					# DATA
 	start_server "$STOCK" "$DATA"
 	sql "$primary" -c "create table changes (n int)" -c "insert into changes values (1)"
 	sql "$primary" -c "begin" -c "lock pgbench_tellers" -c "insert into changes values (2)" \
-		-c "select pg_log_standby_snapshot()" -c "select pg_sleep(60)" >/dev/null 2>&1 3>&- &
+		-c "select pg_log_standby_snapshot()" -c "select pg_sleep(3600)" >/dev/null 2>&1 3>&- &
 	wait_until "the lock on the standby" eval '[ "$(sql "$DATA" -c "$locks")" -gt 0 ]'
 	pgbench "$primary" -n -N -M prepared -c 4 -t 15000
 	crash_server "$primary"

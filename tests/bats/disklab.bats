@@ -13,7 +13,7 @@ setup() {
 	work=$(mktemp -d "$REDOAHEAD_BENCH_DIR/lab.XXXXXX")
 	export REDOAHEAD_DISKLAB_DIR=$work/lab
 	lab=$REDOAHEAD_DISKLAB_DIR
-	holder=
+	holder= others=$(disks)
 	[[ " ${BATS_TEST_TAGS[*]-} " == *" diskless "* ]] || need_disks
 }
 
@@ -30,12 +30,15 @@ up() {
 
 field() { json_member <("$disklab" status --json) "$@"; }	# KEY... of the status
 
+# The loop devices of disks of this lab, and of others whose model has ended: they have no path.
+disks() { grep -E -e "$work" -e ':/disk[0-9]' /sys/block/loop*/loop/backing_file 2>/dev/null | sort; }
+
 # Show what is left of the array, and fail if anything is.
 nothing_left() {
 	local left
 	left=$({
 		grep -F "$work" /proc/self/mountinfo
-		grep -E -e "$work" -e ':/disk[0-9]' /sys/block/loop*/loop/backing_file
+		disks | comm -23 - <(echo "$others")
 		pgrep -ax diskmodel | grep -F "$work"
 		ls -d "$lab"
 	} 2>/dev/null) || true
@@ -242,7 +245,7 @@ is_healthy() {
 
 	kill "$holder"
 	wait "$holder" || true
-	holder=
+	holder= others=$(disks)
 	"$disklab" down
 	nothing_left
 }

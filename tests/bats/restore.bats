@@ -223,13 +223,16 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 	end_pretended
 }
 
+# Seconds of a command that hangs, by which it is told from those of others.
+forever=1$BASHPID
+
 # Lost otherwise: processes of others, whose numbers were those of ours.
 @test "what a command leaves in a session of its own is left alone, and waited for a while only" {
 	pretend_server
-	restore --jobs 1 "setsid sleep 4321 >/dev/null 2>&1 & cp $WORK/archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	restore --jobs 1 "setsid sleep $forever >/dev/null 2>&1 & cp $WORK/archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
 	wait_until "the segment" test -e "$spool/${segments[1]}"
 	settled
-	mapfile -t left < <(pgrep -f '^sleep 4321')
+	mapfile -t left < <(pgrep -fx "sleep $forever")
 	end_pretended
 	[ ${#left[@]} -eq 2 ]
 	kill "${left[@]}"
@@ -239,7 +242,7 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 # end of its logger, which waits for all that have its log open.
 @test "what is fetched ahead ends with the startup process" {
 	pretend_server
-	restore --jobs 3 "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p || sleep 1234" "${segments[0]}" pg_wal/RECOVERYXLOG \
+	restore --jobs 3 "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p || sleep $forever" "${segments[0]}" pg_wal/RECOVERYXLOG \
 		7>"$CASE/log-of-server"
 	wait_until "three commands" hangs 3
 	[ -z "$(find /proc/[0-9]*/fd -lname "$CASE/log-of-server" 2>/dev/null)" ]
@@ -252,7 +255,7 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 	settled
 }
 
-hangs() { [ "$(pgrep -fc '^sleep 1234' || true)" = "$1" ]; }
+hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 
 @test "wrong usage" {
 	run -2 restore 'cp %f %p' "${segments[0]}"
