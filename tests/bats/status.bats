@@ -218,6 +218,44 @@ fails_with() {				# PATTERN OPTION...
 	[ "$output" = 'the server takes connections' ]
 }
 
+# Lost otherwise: an alert about a standby that has replayed all there is.
+@test "redo that waits for WAL has not stalled, one that a query holds up has" {
+	serve_status file "$documents/streaming.json"
+	change 'r["stalled_seconds"] = 600; r["remaining_bytes"] = 120; r["limit"] = "wal supply"'
+	run -0 status
+	[[ $output != *'no progress'* ]]
+	change 'd["phase"] = "archive recovery"; r["remaining_bytes"] = None'
+	run -0 status
+	[[ $output != *'no progress'* ]]
+	change 'r["limit"] = "lock conflict"'
+	run -0 status
+	[[ $output == *'no progress for 10 min'* ]]
+}
+
+# Lost otherwise: a server that is fine, because the log of its probe is on a full disk.
+@test "--probe: only what it finds of the recovery counts, not who reads what it prints" {
+	[ -w /dev/full ] || skip "needs /dev/full"
+	serve_status file "$documents/streaming.json"
+	run -0 bash -c '"$@" >/dev/full' - "$redoahead" status -D "$pgdata" --probe
+	change 'd["phase"] = "crash recovery"; r["stalled_seconds"] = 600'
+	run -1 bash -c '"$@" >/dev/full' - "$redoahead" status -D "$pgdata" --probe
+	run -0 status --socket "$(printf 'x%.0s' {1..4200})" --probe
+}
+
+# Lost otherwise: what a daemon reports in another container, or to a user of its group.
+@test "a socket with an absolute path needs no data directory" {
+	serve_status file "$documents/streaming.json"
+	change 'd["phase"] = "crash recovery"; r["stalled_seconds"] = 600'
+	mkdir "$work/empty"
+	run -1 env PGDATA="$work/empty" "$redoahead" status --socket "$pgdata/$status_socket" --probe
+	[[ $output == *'stalled for 10 min'* ]]
+	run -0 env PGDATA="$work/empty" "$redoahead" status --socket "$pgdata/$status_socket" --prometheus
+	[[ $output == *'redoahead_up{'*'} 1'* && $output != *'error: '* ]]
+	end_status
+	run -1 "$redoahead" status -D "$pgdata" --socket "$pgdata/$status_socket" --prometheus
+	[[ $output == *'redoahead_up{'*"$(realpath "$pgdata")"*'} 0'* ]]
+}
+
 # Lost otherwise: a healthy server, to a daemon that has died or hangs.
 @test "--probe without a daemon: the server's own state, within a second" {
 	local state begun

@@ -128,8 +128,11 @@ void
 forecast__decode(struct forecast *forecast, uint64_t replay_lsn, uint64_t until_us)
 {
 	const struct wal_record *record = &forecast->reader.record;
-	uint64_t	ahead = available__bytes() / AHEAD_PART;
+	uint64_t	ahead;
 
+	if (!forecast->decoding)
+		return;
+	ahead = available__bytes() / AHEAD_PART;
 	for (unsigned n = 1; forecast->decoding; n++)
 	{
 		if (forecast->reader.next_lsn > replay_lsn + ahead ||

@@ -56,6 +56,7 @@ struct monitor
 	struct monitor_snapshot snapshot;
 	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
 	struct status_socket socket;
+	gid_t		group;			/* may connect to it; -1: none */
 	bool		wants_socket;	/* it should be there */
 	bool		socket_failed;	/* the last attempt failed, and that was logged */
 	uint64_t	check_us;		/* time of the last check of the socket, us */
@@ -83,7 +84,7 @@ current_document(struct monitor *monitor)
 	uint64_t	now_us = clock__now_us();
 	struct document contents = {
 		.command = monitor->command,
-		.pgdata = monitor->pgdata,
+		.pgdata = attached(monitor) != NULL ? monitor->cluster.path : monitor->pgdata,
 		.major = monitor->cluster.major,
 		.uptime_us = now_us - monitor->begin_us,
 		.present = monitor->present,
@@ -155,7 +156,7 @@ listen_again(struct monitor *monitor)
 		return;
 	monitor->wants_socket = true;
 	if (status_socket__open(&monitor->socket, &monitor->cluster, path,
-							monitor->options->status_group, monitor->socket_failed) == 0)
+							monitor->group, monitor->socket_failed) == 0)
 		monitor->socket_failed = false;
 	else if (!monitor->socket_failed)
 	{
@@ -292,6 +293,7 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 	monitor->options = options;
 	monitor->command = command;
 	monitor->pgdata = pgdata;
+	monitor->group = gid;
 	monitor->begin_us = clock__now_us();
 	monitor->metrics.path = options->metrics;
 	monitor->cluster.dirfd = monitor->socket.fd = -1;

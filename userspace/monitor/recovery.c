@@ -132,8 +132,8 @@ update_end(struct recovery *recovery, const struct cluster *cluster, uint64_t no
 }
 
 /*
- * The end of WAL as far as it is known, or 0.  *source is where that is known from, NULL
- * if it is not.
+ * The end of WAL as far as it is known, or 0, as before the position of redo is known.
+ * *source is where that is known from, NULL if it is not.
  */
 uint64_t
 recovery__end_lsn(const struct recovery *recovery, const char **source)
@@ -141,6 +141,8 @@ recovery__end_lsn(const struct recovery *recovery, const char **source)
 	uint64_t	received = recovery->server.received_lsn;
 
 	*source = NULL;
+	if (recovery->progress.replay_lsn == 0)
+		return 0;
 	if (recovery->phase == PHASE_STREAMING && received >= recovery->progress.replay_lsn)
 	{
 		*source = "received";

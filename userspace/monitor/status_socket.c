@@ -77,22 +77,19 @@ status_socket__group(const char *group, gid_t *gid)
 }
 
 /*
- * Listen at a path, for the owner and for a group unless it is NULL.  Returns 0, or -errno
+ * Listen at a path, for the owner and for a group unless that is -1.  Returns 0, or -errno
  * after a message, unless it is tried again.
  */
 int
 status_socket__open(struct status_socket *status, const struct cluster *cluster,
-					const char *path, const char *group, bool again)
+					const char *path, gid_t group, bool again)
 {
 	struct sockfile_options options = {
 		.path = path,.option = "--status-socket",.type = SOCK_STREAM,.again = again,
-		.mode = group != NULL ? 0660 : 0600
+		.mode = group != (gid_t) -1 ? 0660 : 0600,.gid = group
 	};
-	int			err = status_socket__group(group, &options.gid);
 
 	*status = (struct status_socket) {.fd = -1};
-	if (err < 0)
-		return err;
 	status->fd = sockfile__listen(&status->file, cluster, &options);
 	return status->fd < 0 ? status->fd : 0;
 }

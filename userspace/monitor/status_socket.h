@@ -23,7 +23,7 @@ struct status_socket
 typedef const char *(*status_socket_text) (void *argument);
 
 int			status_socket__open(struct status_socket *socket, const struct cluster *cluster,
-								const char *path, const char *group, bool again);
+								const char *path, gid_t group, bool again);
 void		status_socket__close(struct status_socket *socket);
 int			status_socket__group(const char *group, gid_t *gid);
 int			status_socket__watch(struct status_socket *socket, uint64_t now_us);

@@ -48,7 +48,7 @@ liveness__of_document(const struct values *document, double seconds,
 
 	text__line(line, document);
 	snprintf(reason, LIVENESS_REASON_BYTES, "%s", line);
-	if (document->phase == VALUES_WAITING || document->phase == VALUES_CHECKPOINT)
+	if (values__is_idle(document))
 		return LIVENESS_ADVANCES;
 	if (!document->has_recovery)
 		return LIVENESS_UNKNOWN;
@@ -56,11 +56,9 @@ liveness__of_document(const struct values *document, double seconds,
 		return recovery->elapsed < seconds ? LIVENESS_ADVANCES : LIVENESS_UNKNOWN;
 	if (isnan(recovery->stalled))
 		return LIVENESS_UNKNOWN;
-	/* A crash recovery has its WAL, and no queries beside it. */
-	if (recovery->stalled < seconds || recovery->remaining == 0 ||
-		(document->phase != VALUES_CRASH_RECOVERY &&
-		 (strcmp(recovery->limit, "wal supply") == 0 ||
-		  strcmp(recovery->limit, "lock conflict") == 0)))
+	/* A crash recovery has no queries beside it. */
+	if (recovery->stalled < seconds ||
+		(document->phase != VALUES_CRASH_RECOVERY && strcmp(recovery->limit, "lock conflict") == 0))
 		return LIVENESS_ADVANCES;
 	snprintf(reason, LIVENESS_REASON_BYTES, "stalled for %s: %.400s",
 			 text__duration(number, recovery->stalled), line);

@@ -33,22 +33,26 @@ struct run
 	char		message[CLIENT_MESSAGE_BYTES];	/* why there is no document */
 };
 
+/* Is the socket known without a data directory? */
+static bool
+has_own_socket(const struct run *run)
+{
+	return run->options->socket != NULL && run->options->socket[0] == '/';
+}
+
 /*
- * Open the data directory where it is of use.  root becomes its owner, because the
- * owner may have replaced the socket; anybody else stays who he is.
+ * Open the data directory if there is one.  root becomes its owner, because the owner may
+ * have replaced the socket; anybody else stays who he is.
  */
 static int
 open_cluster(struct run *run)
 {
-	const struct status_options *options = run->options;
+	const char *pgdata = run->options->pgdata;
 	int			err;
 
-	run->cluster.dirfd = -1;
-	if (options->pgdata == NULL || options->pgdata[0] == '\0' ||
-		(options->socket != NULL && options->socket[0] == '/' && options->probe == 0 &&
-		 !options->prometheus))
+	if (pgdata == NULL || pgdata[0] == '\0')
 		return 0;
-	err = cluster__open(&run->cluster, options->pgdata);
+	err = cluster__open(&run->cluster, pgdata);
 	if (err == 0 && geteuid() == 0)
 		err = cluster__become_owner(&run->cluster);
 	return err;
@@ -119,7 +123,10 @@ probe(struct run *run)
 	return liveness == LIVENESS_STALLED ? -EAGAIN : 0;
 }
 
-/* The metrics; those of a daemon that does not respond are that it is down. */
+/*
+ * The metrics; those of a daemon that does not respond are that it is down.  They name the
+ * data directory, which only then is of use for one with a socket of its own.
+ */
 static int
 print_metrics(struct run *run)
 {
@@ -131,6 +138,8 @@ print_metrics(struct run *run)
 	if (err < 0)
 	{
 		log_error("%s", run->message);
+		if (has_own_socket(run))
+			(void) open_cluster(run);
 		if (run->cluster.dirfd < 0)
 			return err;
 		json = json_object_new_object();
@@ -167,31 +176,34 @@ print_once(struct run *run)
 int
 status__run(const struct status_options *options)
 {
-	struct run	run = {.options = options};
-	int			err = open_cluster(&run);
+	struct run	run = {.options = options,.cluster.dirfd = -1};
+	int			err = has_own_socket(&run) && options->probe == 0 ? 0 : open_cluster(&run);
 
-	/* Before a data directory is complete, nothing in it can be stalled. */
-	if (options->probe > 0 && (err == -ENOENT || err == -ENOTDIR || err == -ENODATA))
-	{
-		puts("there is no complete data directory, so there is nothing to recover");
-		return 0;
-	}
-	/* What cannot be examined must not be restarted for it; the message has been logged. */
-	if (options->probe > 0 && err < 0)
-	{
-		puts("unknown, because the data directory cannot be examined");
-		return 0;
-	}
+	if (err < 0 && has_own_socket(&run))
+		err = 0;
 	if (err == 0)
 		err = find_socket(&run);
-	if (err == 0)
+	if (err < 0 && options->probe > 0)
+	{
+		/*
+		 * Before a data directory is complete, nothing in it can be stalled.  What cannot be
+		 * examined must not be restarted for it; the message has been logged.
+		 */
+		puts(err == -ENOENT || err == -ENOTDIR || err == -ENODATA ?
+			 "there is no complete data directory, so there is nothing to recover" :
+			 "unknown, because the data directory cannot be examined");
+		err = 0;
+	}
+	else if (err == 0)
 		err = options->probe > 0 ? probe(&run) : options->prometheus ? print_metrics(&run) :
 			options->watch > 0 ? live__run(run.socket, options->watch) : print_once(&run);
 	cluster__close(&run.cluster);
 	if (fflush(stdout) != 0 || ferror(stdout))
 	{
 		log_error("standard output cannot be written: %s; check where it leads", strerror(errno));
-		return -EIO;
+		/* The result of a probe is that of the recovery, whoever reads what it prints. */
+		if (options->probe == 0)
+			err = -EIO;
 	}
 	return err;
 }

@@ -109,8 +109,9 @@ add_last(struct line *line, const struct values *document)
 
 /* How fast redo is, and how long it will take. */
 static void
-add_speed(struct line *line, const struct values_recovery *recovery)
+add_speed(struct line *line, const struct values *document)
 {
+	const struct values_recovery *recovery = &document->recovery;
 	char		number[TEXT_NUMBER_BYTES];
 	char		other[TEXT_NUMBER_BYTES];
 
@@ -123,7 +124,7 @@ add_speed(struct line *line, const struct values_recovery *recovery)
 	if (!isnan(recovery->left) && !isnan(recovery->left_min) && !isnan(recovery->left_max))
 		add(line, " (%s to %s)", text__duration(number, recovery->left_min),
 			text__duration(other, recovery->left_max));
-	if (recovery->stalled >= 10 && recovery->remaining != 0)
+	if (recovery->stalled >= 10 && !values__is_idle(document))
 		add(line, ", no progress for %s", text__duration(number, recovery->stalled));
 }
 
@@ -154,7 +155,7 @@ text__line(char text[TEXT_LINE_BYTES], const struct values *document)
 		add(&line, " of %s", recovery->end_lsn);
 	if (recovery->replay_lsn[0] != '\0' && recovery->redo_start_lsn[0] != '\0')
 		add(&line, " from %s on", recovery->redo_start_lsn);
-	add_speed(&line, recovery);
+	add_speed(&line, document);
 	if (!isnan(recovery->lookahead))
 		add(&line, ", look-ahead %s", text__bytes(number, recovery->lookahead));
 	if (!isnan(recovery->in_flight))

@@ -195,3 +195,18 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 	document->has_last = take_recovery(&document->last, member_of(json, "last_recovery"));
 	return 0;
 }
+
+/*
+ * Has redo nothing to do: it has ended, or waits for WAL that has not come?  A crash
+ * recovery has all of its WAL.
+ */
+bool
+values__is_idle(const struct values *document)
+{
+	const struct values_recovery *recovery = &document->recovery;
+
+	return document->phase == VALUES_WAITING || document->phase == VALUES_CHECKPOINT ||
+		(document->has_recovery &&
+		 (recovery->remaining == 0 || (document->phase != VALUES_CRASH_RECOVERY &&
+									   strcmp(recovery->limit, "wal supply") == 0)));
+}

@@ -54,8 +54,8 @@ struct values_recovery
 	double		rate;			/* now, bytes per second */
 	double		mean_rate;		/* bytes per second */
 	double		left;			/* time, s */
-	double		left_min;		/* at the faster rate, s */
-	double		left_max;		/* at the slower rate, s */
+	double		left_min;		/* at least, s */
+	double		left_max;		/* at most, s */
 	double		stalled;		/* time since redo last advanced, s */
 	double		lookahead;		/* WAL, bytes */
 	double		queued;			/* blocks that wait to be submitted */
@@ -82,6 +82,7 @@ struct values
 
 int			values__parse(struct values *document, struct json_object *json,
 							char *message, size_t size);
+bool		values__is_idle(const struct values *document);
 const char *values__phase_name(enum values_phase phase);
 
 #endif							/* REDOAHEAD_STATUS_VALUES_H */

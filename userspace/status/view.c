@@ -150,8 +150,9 @@ add_sparkline(struct view *view, const struct values_recovery *recovery, const c
 
 /* The values that matter most. */
 static void
-add_progress(struct view *view, const struct values_recovery *recovery)
+add_progress(struct view *view, const struct values *document)
 {
+	const struct values_recovery *recovery = &document->recovery;
 	char		one[TEXT_NUMBER_BYTES];
 	char		two[TEXT_NUMBER_BYTES];
 	char		three[TEXT_NUMBER_BYTES];
@@ -167,7 +168,7 @@ add_progress(struct view *view, const struct values_recovery *recovery)
 		recovery->end_lsn[0] != '\0' ? " of " : "", recovery->end_lsn);
 	add(view, "rate", "%s/s, mean %s/s", text__bytes(one, recovery->rate),
 		text__bytes(two, recovery->mean_rate));
-	if (recovery->stalled >= 10 && recovery->remaining != 0)
+	if (recovery->stalled >= 10 && !values__is_idle(document))
 	{
 		add(view, "no progress", "for %s", text__duration(one, recovery->stalled));
 		if (view->count > 0)
@@ -237,7 +238,7 @@ view__lay_out(struct view *view, const struct values *document, const char *mess
 		add_text(view, message);
 	else if (document->has_recovery)
 	{
-		add_progress(view, &document->recovery);
+		add_progress(view, document);
 		add_details(view, &document->recovery);
 	}
 	else
