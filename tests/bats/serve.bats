@@ -95,7 +95,7 @@ load lib/daemon
 	for case in "--abi-version 99|1" "--identifier 7|2" "--server-version 170001|2" \
 		"--block-size 5000|2" "--block-size 0|2" "--segment-blocks 0|2" \
 		"--tablespace-dir ../etc|2" "--tablespace-dir a/b|2" \
-		"--fault magic|1" "--fault short-handshake|1" "--fault long-handshake|1" \
+		"--fault magic|1" "--fault empty-handshake|1" "--fault short-handshake|1" "--fault long-handshake|1" \
 		"--fault no-fds|3" "--fault three-fds|3" "--fault not-eventfd|3" \
 		"--fault unsealed|3" "--fault truncated|3" "--fault oversized|3" \
 		"--fault ring-magic|3" "--fault ring-version|3" "--fault ref-size|3" \
@@ -130,6 +130,17 @@ load lib/daemon
 		--count 10 --blocks 10 --sequential >"$work/out"
 	[ "$(field status)" = 0 ]
 	[ "$(field blocks_read)" = 10 ]
+}
+
+# Lost otherwise: prefetching, until somebody restarts the daemon.
+@test "a directory that comes in the place of the socket's gets a socket" {
+	start --
+	mv "$pgdata/pg_stat_tmp" "$pgdata/before"
+	mkdir "$pgdata/pg_stat_tmp"
+	wait_until "a socket" test -S "$pgdata/pg_stat_tmp/redoahead.sock"
+	relation base/5/16384 10
+	produce --count 10 --blocks 10
+	[ "$(field status)" = 0 ]
 }
 
 @test "a second startup process is refused as busy" {

@@ -164,6 +164,8 @@ send_handshake(const struct settings *s, int fd, int memfd, int event, uint64_t 
 		m.handshake.device = st.st_dev;
 		m.handshake.inode = st.st_ino;
 	}
+	if (fault(s, "empty-handshake"))
+		iov.iov_len = 0;
 	if (fault(s, "short-handshake"))
 		iov.iov_len = 100;
 	if (fault(s, "long-handshake"))

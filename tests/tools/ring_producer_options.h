@@ -42,7 +42,8 @@ struct settings
 	bool		no_wait;		/* do not wait until all is done */
 	bool		hold;			/* stay connected until stdin ends, and follow it */
 	const char *fault;			/* what to do wrong, or NULL: unsealed, truncated, oversized, no-fds,
-								 * three-fds, not-eventfd, short-handshake, long-handshake, magic,
+								 * three-fds, not-eventfd, empty-handshake, short-handshake,
+								 * long-handshake, magic,
 								 * ring-magic, ring-version, ref-size, odd-capacity, refs-offset,
 								 * used-ring, silent, leave, head-jump, head-back */
 };

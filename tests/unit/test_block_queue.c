@@ -187,6 +187,10 @@ TEST(test_submitted_blocks_are_found_by_position)
 /* Lost otherwise: blocks that redo will read, or of other processes, would be released. */
 TEST(test_what_was_absent_is_returned_when_redo_has_used_it)
 {
+	enum
+	{
+		END = 16 + BLOCK_QUEUE_MIN_ENTRIES
+	};
 	struct block_run run;
 
 	for (uint32_t i = 0; i < 5; i++)
@@ -211,14 +215,14 @@ TEST(test_what_was_absent_is_returned_when_redo_has_used_it)
 	assert_true(block_queue__used(&queue, 0, &run));
 
 	/* Not called for long: those that are left are returned, and no other block. */
-	for (uint32_t i = 10; i < 80; i++)
+	for (uint32_t i = 10; i < END; i++)
 	{
 		add(1, 0, 2 * i, i);
 		block_queue__begin_sweep(&queue, 100);
 		take_as(BLOCK_READ_ABSENT);
 		assert_false(block_queue__retire(&queue, i + 1, &run));
 	}
-	for (uint32_t i = 80 - 64; i < 80; i++)
+	for (uint32_t i = END - BLOCK_QUEUE_MIN_ENTRIES; i < END; i++)
 	{
 		assert_true(block_queue__used(&queue, 0, &run));
 		assert_int_equal(run.block, 2 * i);

@@ -283,6 +283,20 @@ TEST(little_memory_bounds_the_depth)
 	assert_int_equal(control.io_depth, 32);
 }
 
+/* Lost otherwise: memory, to a depth that was being measured when there was more of it. */
+TEST(less_memory_ends_a_probe_of_a_greater_depth)
+{
+	begin(1024);
+	control__fit(&control, now_us, 2048);
+	while (control.io_depth < 512)
+		work(array, 0.01, true, 0);
+	assert_int_equal(control.settled, 256);
+	control__fit(&control, now_us, 1100);
+	assert_int_equal(control.io_depth, 256);
+	work(array, 60, true, 0);
+	assert_in_range(control.settled, 256, 1100 / 4);
+}
+
 /* The user's bound holds, however small it is. */
 TEST(a_small_readahead_limit_stays)
 {

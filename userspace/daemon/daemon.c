@@ -90,7 +90,7 @@ has(const struct daemon *daemon, const char *name, int length)
 	struct stat st;
 
 	return snprintf(path, sizeof(path), "%s/%.*s", daemon->options->pgdata, length, name) <
-		(int) sizeof(path) && stat(path, &st) == 0 && st.st_size > 0;
+		(int) sizeof(path) && stat(path, &st) == 0 && (S_ISDIR(st.st_mode) || st.st_size > 0);
 }
 
 /* Can the data directory be served: is it ours, and as far as we need it, complete? */

@@ -179,11 +179,9 @@ run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 	struct session *session = &daemon->session;
 	struct monitor_snapshot snapshot;
 
+	engine__sweep(daemon->engine);
 	if (now_us - session->publish_us >= PUBLISH_US)
-	{
 		status__publish(daemon, now_us);
-		engine__sweep(daemon->engine);
-	}
 	if (now_us - daemon->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
 		status__write_statistics(daemon);
 	outputs__add_sample(&daemon->outputs, daemon->engine, replay_lsn, session->begin_us, now_us);
@@ -230,7 +228,8 @@ serve_round(struct daemon *daemon)
 	run_timers(daemon, replay_lsn, now_us);
 
 	state = engine__state(engine);
-	if (taken == 0 && state.in_flight == 0 && (state.queued > 0 || engine__room(engine) == 0))
+	if (taken == 0 && done == 0 && state.in_flight == 0 &&
+		(state.queued > 0 || engine__room(engine) == 0))
 		return handle_events(daemon, REDO_WAIT_MS);
 	if (taken > 0 || state.in_flight > 0 || state.queued > 0)
 	{

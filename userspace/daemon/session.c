@@ -94,9 +94,10 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	daemon->outputs.sample_us = 0;
 	daemon->events_us = session->begin_us;
 	daemon->recoveries++;
+	/* At once, for the server waits: what follows may read from a busy disk. */
+	listener__accept(daemon->listener, offer->socket);
 	residency_works = residency__works(daemon->cluster.dirfd, layout.tablespace_dir);
 	engine__begin(daemon->engine, &layout, residency_works);
-	listener__accept(daemon->listener, offer->socket);
 	notify__status("prefetching for a recovery");
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);

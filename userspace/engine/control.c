@@ -169,8 +169,15 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	record(control, now_us, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
 
 	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
-	if (!control->adaptive || settled <= bound)
+	if (!control->adaptive)
 		return;
+	if (settled <= bound)
+	{
+		/* A probe that goes beyond it ends. */
+		if (control->io_depth > bound)
+			restart(control, control->io_depth);
+		return;
+	}
 	control->settled = bound;
 	record(control, now_us, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
 	restart(control, settled);

@@ -232,12 +232,18 @@ handshake__receive(int fd, const struct cluster *cluster, struct handshake_offer
 	n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
+	/* An empty message may have descriptors, too. */
+	have_fds = n >= 0 && take_descriptors(&message, fds) == 0;
 	if (n <= 0)
 	{
 		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION, "closed without a handshake");
+		if (have_fds)
+		{
+			close(fds[0]);
+			close(fds[1]);
+		}
 		return -1;
 	}
-	have_fds = take_descriptors(&message, fds) == 0;
 
 	/*
 	 * The user is checked only now: a socket that is closed with a message unread

@@ -36,11 +36,10 @@ open_directory(struct sockfile *file, const struct cluster *cluster,
 	const char *path = options->path;
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
-	char		directory[PATH_MAX];
 	int			err;
 
 	if (name[0] == '\0' || strlen(name) >= sizeof(file->name) ||
-		strlen(path) >= sizeof(directory))
+		strlen(path) >= sizeof(file->directory))
 	{
 		complain(options, "socket \"%s\": not a usable file name; give another one with %s", path,
 				  options->option);
@@ -48,10 +47,11 @@ open_directory(struct sockfile *file, const struct cluster *cluster,
 	}
 	snprintf(file->name, sizeof(file->name), "%s", name);
 	snprintf(file->lock_name, sizeof(file->lock_name), "%s.lock", name);
-	snprintf(directory, sizeof(directory), "%.*s/",
+	snprintf(file->directory, sizeof(file->directory), "%.*s/",
 			 slash != NULL ? (int) (slash - path) : 1, slash != NULL ? path : ".");
 
-	file->dirfd = openat(cluster->dirfd, directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	file->cluster = cluster;
+	file->dirfd = openat(cluster->dirfd, file->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (file->dirfd < 0)
 	{
 		err = -errno;
@@ -220,13 +220,17 @@ sockfile__listen(struct sockfile *file, const struct cluster *cluster,
 	return fd;
 }
 
-/* Are the lock file and the socket still there, and those that were made? */
+/* Does the path lead to the lock file and the socket that were made? */
 bool
 sockfile__is_ours(const struct sockfile *file)
 {
+	struct stat ours;
 	struct stat st;
 
-	return holds_lock(file) && fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	/* Another directory may be in the place of the socket's, or mounted over it. */
+	return fstat(file->dirfd, &ours) == 0 &&
+		fstatat(file->cluster->dirfd, file->directory, &st, 0) == 0 &&
+		st.st_dev == ours.st_dev && st.st_ino == ours.st_ino && holds_lock(file) && fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		st.st_ino == file->inode;
 }
 

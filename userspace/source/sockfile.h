@@ -23,10 +23,12 @@ struct sockfile_options
 
 struct sockfile
 {
+	const struct cluster *cluster;	/* its path may be relative to that */
 	int			dirfd;			/* the directory of the socket */
 	int			lock_fd;		/* the lock file, locked */
 	ino_t		inode;			/* the socket's */
-	char		name[64];		/* the socket's name in that directory */
+	char		directory[PATH_MAX];	/* the path of that directory */
+	char		name[64];		/* the socket's name in it */
 	char		lock_name[72];  /* the lock file's name there */
 };
 
