@@ -200,7 +200,8 @@ fuzz_history(const uint8_t *data, size_t size)
 		check(history.count > 0 && history.entries[history.count - 1].timeline == 1000);
 		for (unsigned i = 1; i < history.count; i++)
 			check(history.entries[i].timeline > history.entries[i - 1].timeline &&
-				  history.entries[i].begin >= history.entries[i - 1].begin);
+				  history.entries[i].end >= history.entries[i - 1].end &&
+				  history.entries[i].begin >= history.entries[i - 1].end);
 		timeline__destroy(&history);
 	}
 	else

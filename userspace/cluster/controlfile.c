@@ -129,6 +129,7 @@ bool
 controlfile__needs_recovery(const struct controlfile *control, const struct cluster *cluster)
 {
 	return (control->state != CONTROLFILE_STARTUP && control->state != CONTROLFILE_SHUT_DOWN) ||
+		faccessat(cluster->dirfd, "backup_label", F_OK, 0) == 0 ||
 		faccessat(cluster->dirfd, "recovery.signal", F_OK, 0) == 0 ||
 		faccessat(cluster->dirfd, "standby.signal", F_OK, 0) == 0;
 }

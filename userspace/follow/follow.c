@@ -22,6 +22,7 @@
 #include "base/signals.h"
 #include "cluster/processes.h"
 #include "cluster/readers.h"
+#include "engine/block_queue.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
 #include "follow/follow_internal.h"
@@ -103,6 +104,9 @@ check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 				  readers__active(&follow->readers, &follow->cluster, ready, now_us));
 }
 
+/* Or a small queue would never have room for the blocks of a record. */
+_Static_assert(BLOCK_QUEUE_MIN_ENTRIES >= NEEDED_BLOCKS_MAX, "a record's blocks fit into the queue");
+
 /* Decode for a while.  Returns false if there is nothing to decode now. */
 static bool
 decode(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
@@ -149,7 +153,7 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 		state__publish(follow, now_us);
 		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
 		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
-		idle_ms = !idle ? IDLE_MS : idle_ms < MAX_IDLE_MS ? idle_ms * 2 : idle_ms;
+		idle_ms = !idle ? IDLE_MS : 2 * idle_ms < MAX_IDLE_MS ? 2 * idle_ms : MAX_IDLE_MS;
 	}
 	return done < 0 ? done : 0;
 }
@@ -169,14 +173,12 @@ create_engine(struct follow *follow)
 						 }, &follow->backend);
 }
 
-/* Wait for the end of a recovery that cannot be followed. */
+/* Wait for the end of the startup process. */
 static void
 let_end(struct follow *follow, int pidfd)
 {
 	bool		ended = false;
 
-	log_warning("recovery goes on without prefetching");
-	notify__status("waiting for the end of a recovery that cannot be followed");
 	while (!ended && !follow->stop)
 		wait_for(follow, pidfd, ALIVE_MS, &ended);
 }
@@ -192,6 +194,12 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 	if (err < 0)
 		log_warning("cannot use \"%s/global/pg_control\": %s", follow->cluster.path,
 					strerror(-err));
+	else if (!controlfile__needs_recovery(&follow->control, &follow->cluster))
+	{
+		/* It was shut down cleanly, and replays nothing. */
+		let_end(follow, pidfd);
+		return 0;
+	}
 	else
 	{
 		layout = controlfile__layout(&follow->control, &follow->cluster);
@@ -201,6 +209,8 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 	}
 	if (err < 0)
 	{
+		log_warning("recovery goes on without prefetching");
+		notify__status("waiting for the end of a recovery that cannot be followed");
 		let_end(follow, pidfd);
 		return 0;
 	}

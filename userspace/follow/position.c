@@ -60,13 +60,6 @@ static const char *const method_names[POSITION_METHOD_COUNT] = {
 	[POSITION_TITLE] = "title",
 };
 
-/* Name of a method, as in the option. */
-const char *
-position__method_name(int method)
-{
-	return method >= 0 && method < POSITION_METHOD_COUNT ? method_names[method] : "none";
-}
-
 static bool
 may_use(const struct position *position, enum position_method method)
 {

@@ -60,6 +60,5 @@ uint64_t	position__read(struct position *position, uint64_t now_us);
 bool		position__is_exact(const struct position *position);
 bool		position__segment(const struct position *position, uint32_t *timeline,
 							  uint64_t *segment);
-const char *position__method_name(int method);
 
 #endif							/* REDOAHEAD_FOLLOW_POSITION_H */

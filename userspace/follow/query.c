@@ -1,7 +1,8 @@
 /*
  * query.c
- *		Queries a hot standby for how far it has replayed WAL, and its primary written it: psql, of the server's own
- *		installation, is kept connected, and gets a query every now and then.
+ *		Queries a hot standby for how far it has replayed WAL, and its primary has written
+ *		it: psql, of the server's own installation, is kept connected, and gets a query
+ *		every now and then.
  *
  * Never waits for an answer.
  */

@@ -25,15 +25,6 @@
 /* Time between two attempts where WAL ended, us. */
 #define RETRY_US		5000
 
-/* The recent-block cache is created for at most so many blocks. */
-#define RECENT_BLOCKS	(1024 * 1024)
-
-/*
- * And for one in so many blocks of available memory.  It holds at most a quarter of them
- * then; with more, blocks would be taken for resident that are evicted.
- */
-#define RECENT_PART		(4 * RECENT_BLOCKS_EXCESS)
-
 /* Open the WAL of a timeline.  Returns 0, or -errno after a message. */
 static int
 open_segments(struct stream *stream, uint32_t segment_bytes, uint32_t timeline)
@@ -69,8 +60,7 @@ int
 stream__begin(struct stream *stream, const struct cluster *cluster,
 			  const struct controlfile *control, const struct recoverystart *start)
 {
-	uint64_t	memory_blocks = available__bytes() / control->block_size / RECENT_PART;
-	uint32_t	recent = memory_blocks < RECENT_BLOCKS ? (uint32_t) memory_blocks : RECENT_BLOCKS;
+	uint32_t	recent = needed_blocks__recent(available__bytes(), control->block_size);
 	struct wal_reader_options options = {
 		.source = {wal_segments__read, &stream->segments},
 		.system_identifier = control->system_identifier,
@@ -150,7 +140,7 @@ is_read(const struct stream *stream, uint32_t timeline, uint64_t segment)
 	for (unsigned i = 0; i < history->count; i++)
 		if (history->entries[i].timeline == timeline)
 			return segment >= history->entries[i].begin / bytes &&
-				(i + 1 == history->count || segment <= history->entries[i + 1].begin / bytes);
+				segment <= history->entries[i].end / bytes;
 	return false;
 }
 

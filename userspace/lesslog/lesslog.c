@@ -11,6 +11,7 @@
  * complete and on disk; and what is in the archive is never replaced.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -140,6 +141,17 @@ examine(struct lesslog *lesslog)
 	return err;
 }
 
+/* Has a signal arrived that ends programs?  Then its name has been logged. */
+static bool
+is_to_stop(const struct lesslog *lesslog)
+{
+	int			number = signals__take(lesslog->signal_fd);
+
+	if (number == SIGHUP)		/* which has another meaning for programs that stay */
+		log_info("stopping: %s", strsignal(number));
+	return number != 0;
+}
+
 /* Write the content to a descriptor, compressed.  Returns 0 or -errno after a message. */
 static int
 write_content(struct lesslog *lesslog, int fd)
@@ -156,7 +168,7 @@ write_content(struct lesslog *lesslog, int fd)
 		uint64_t	left = content->bytes - at;
 		size_t		bytes = left < CONTENT_PIECE ? (size_t) left : CONTENT_PIECE;
 
-		if (lesslog->signal_fd >= 0 && signals__take(lesslog->signal_fd) != 0)
+		if (lesslog->signal_fd >= 0 && is_to_stop(lesslog))
 			err = -EINTR;
 		else if ((err = content__read(content, at, piece, bytes)) < 0)
 		{
@@ -239,7 +251,7 @@ write_file(struct lesslog *lesslog)
 					  lesslog->options->out, message);
 			return err;
 		}
-		if (signals__take(lesslog->signal_fd) != 0)
+		if (is_to_stop(lesslog))
 			return -EINTR;
 		err = output__publish(output);
 	}

@@ -181,6 +181,8 @@ output__publish(struct output *output)
 		/* Of our own processes, none makes the file now: we hold the lock. */
 		else if (faccessat(dirfd, output->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			return -EEXIST;
+		else if (errno != ENOENT)
+			return -errno;
 		else if (renameat(dirfd, output->temporary, dirfd, output->name) < 0)
 			return -errno;
 	}

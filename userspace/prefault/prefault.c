@@ -21,6 +21,7 @@
 #include "cluster/controlfile.h"
 #include "cluster/processes.h"
 #include "cluster/recoverystart.h"
+#include "common/available.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
 #include "prefault/prefault.h"
@@ -35,9 +36,6 @@
 
 /* A batch is at most one in so many blocks of the read-ahead limit, so that all of it fits. */
 #define LIMIT_PART			2
-
-/* The recent-block cache is created for so many blocks: at least 8 GB of them. */
-#define RECENT_BLOCKS		(1024 * 1024)
 
 /* Longest wait for reads, us. */
 #define WAIT_US				10000
@@ -232,6 +230,32 @@ take_records(struct prefault *prefault, const struct range *range, struct wal_re
 	return result < 0 ? result : -ENODATA;
 }
 
+/*
+ * Open the WAL of a range: where redo is to go on from pg_control's checkpoint to the end,
+ * that of the newest timeline that descends from its own, as a server that was promoted and
+ * then crashed will read it.  Returns 0, or -errno after a message.
+ */
+static int
+open_range(struct prefault *prefault, const struct range *range, struct wal_segments *segments)
+{
+	uint32_t	bytes = prefault->control.wal_segment_bytes;
+	const char *decompress = prefault->options->decompress;
+	uint32_t	newer = 0;
+	uint64_t	begin;
+	int			err = wal_segments__open(segments, range->directory, bytes, range->timeline, decompress);
+
+	if (err == 0 && range->may_end && prefault->options->timeline == 0)
+		newer = wal_segments__descendant(segments, range->timeline, range->from, &begin);
+	if (newer != 0)
+	{
+		wal_segments__close(segments);
+		err = wal_segments__open(segments, range->directory, bytes, newer, decompress);
+	}
+	if (err < 0)
+		log_error("%s", segments->message);
+	return err;
+}
+
 /* Prefault what redo of a range needs.  Returns 0 or -errno. */
 static int
 take_range(struct prefault *prefault, const struct range *range)
@@ -247,13 +271,9 @@ take_range(struct prefault *prefault, const struct range *range)
 	struct wal_reader reader;
 	int			err;
 
-	err = wal_segments__open(&segments, range->directory, options.segment_bytes, range->timeline,
-							 prefault->options->decompress);
+	err = open_range(prefault, range, &segments);
 	if (err < 0)
-	{
-		log_error("%s", segments.message);
 		return err;
-	}
 	err = wal_reader__create(&reader, &options);
 	if (err == 0)
 		err = take_records(prefault, range, &reader, &segments);
@@ -359,7 +379,9 @@ run(struct prefault *prefault)
 		err = open_engine(prefault);
 	if (err == 0)
 		err = needed_blocks__create(&prefault->needed, prefault->control.block_size,
-									prefault->control.commit_ts, RECENT_BLOCKS);
+									prefault->control.commit_ts,
+									needed_blocks__recent(available__bytes(),
+														  prefault->control.block_size));
 	if (err == 0)
 		err = take_ranges(prefault);
 	prefault->summary.stopped = prefault->stop;

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -13,12 +14,19 @@
 static int
 log_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char		line[1024];
+	char	   *text;
+	char	   *rest;
+	char	   *line;
 
 	(void) level;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug("%s", line);
+	if (vasprintf(&text, format, args) < 0)
+		return 0;
+	/* One message may have all of the verifier's log. */
+	rest = text;
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			log_debug("%s", line);
+	free(text);
 	return 0;
 }
 

@@ -12,6 +12,22 @@
 
 #include "wal/needed_blocks.h"
 
+/* The recent-block cache is created for at most so many blocks. */
+#define MAX_RECENT_BLOCKS	(1024 * 1024)
+
+/*
+ * Blocks that the recent-block cache is created for, by the memory that is available, bytes.
+ * It holds at most a quarter of the blocks that fit; with more, blocks would be taken for
+ * resident that are evicted.
+ */
+uint32_t
+needed_blocks__recent(uint64_t memory_bytes, uint32_t block_size)
+{
+	uint64_t	blocks = memory_bytes / block_size / (4 * RECENT_BLOCKS_EXCESS);
+
+	return blocks < MAX_RECENT_BLOCKS ? (uint32_t) blocks : MAX_RECENT_BLOCKS;
+}
+
 /*
  * Start with an empty recent-block cache for at least "recent_blocks" blocks.  Returns 0
  * or -ENOMEM.

@@ -23,6 +23,7 @@ struct needed_blocks
 	struct filters filters;		/* blocks that are not in files until redo creates them */
 };
 
+uint32_t	needed_blocks__recent(uint64_t memory_bytes, uint32_t block_size);
 int			needed_blocks__create(struct needed_blocks *needed, uint32_t block_size,
 								  bool commit_ts, uint32_t recent_blocks);
 void		needed_blocks__destroy(struct needed_blocks *needed);

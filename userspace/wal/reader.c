@@ -23,9 +23,6 @@
 /* Size of a record that gets its own memory at first; it grows as pages arrive. */
 #define ASSEMBLED_BYTES		(64 * 1024)
 
-/* Room for the header of a record at the end of a page: records are aligned. */
-#define MIN_ON_PAGE			WAL_RECORD_ALIGNMENT
-
 /* Greatest number of a resource manager that is built in. */
 #define MAX_BUILTIN_RMGR	31
 

@@ -253,22 +253,29 @@ find_file(struct wal_segments *segments, uint32_t timeline, uint64_t segment, bo
 	return segments->decompress != NULL ? find_compressed(segments, name, open) : -ENOENT;
 }
 
-/* Likewise, on the newest timeline that has one. */
+/* Likewise, on the newest timeline that has one, whose end is set. */
 static int
 find_segment(struct wal_segments *segments, uint64_t segment, bool open)
 {
-	const struct timeline_history *history = &segments->history;
 	int			fd = -ENOENT;
 
-	for (unsigned i = history->count; i-- > 0 && fd == -ENOENT;)
-		if (segment >= history->entries[i].begin / segments->segment_bytes)
-			fd = find_file(segments, history->entries[i].timeline, segment, open);
+	for (unsigned i = segments->history.count; i-- > 0 && fd == -ENOENT;)
+	{
+		const struct timeline_entry *entry = &segments->history.entries[i];
+
+		if (segment < entry->begin / segments->segment_bytes ||
+			segment * segments->segment_bytes >= entry->end)
+			continue;
+		fd = find_file(segments, entry->timeline, segment, open);
+		segments->end = entry->end;
+	}
 	return fd;
 }
 
 /*
  * The "read" of a wal_source, with a struct wal_segments as its context.  No read goes
- * beyond the end of a segment.
+ * beyond the end of a segment, or of a timeline in it: until there is a file of the newer
+ * timeline, WAL ends there.
  */
 long
 wal_segments__read(void *context, uint64_t lsn, void *out, size_t bytes)
@@ -292,8 +299,12 @@ wal_segments__read(void *context, uint64_t lsn, void *out, size_t bytes)
 			return err == -ENOENT ? 0 : err;
 		}
 	}
+	if (lsn >= segments->end)
+		return 0;
 	if (bytes > segments->segment_bytes - offset)
 		bytes = (size_t) (segments->segment_bytes - offset);
+	if (bytes > segments->end - lsn)
+		bytes = (size_t) (segments->end - lsn);
 	do
 		n = pread(segments->fd, out, bytes, (off_t) offset);
 	while (n < 0 && errno == EINTR);
@@ -341,7 +352,7 @@ branch_position(const struct timeline_history *history, uint32_t timeline)
 {
 	for (unsigned i = 0; i + 1 < history->count; i++)
 		if (history->entries[i].timeline == timeline)
-			return history->entries[i + 1].begin;
+			return history->entries[i].end;
 	return 0;
 }
 

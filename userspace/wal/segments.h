@@ -37,6 +37,7 @@ struct wal_segments
 	struct timeline_history history;	/* timelines that the files are of */
 	int			fd;				/* the open segment, -1 if none */
 	uint64_t	segment;		/* its number: position / segment_bytes */
+	uint64_t	end;			/* end of its timeline: what follows it there is another branch */
 	char		message[TIMELINE_MESSAGE_BYTES]; /* what is wrong, after an error */
 };
 

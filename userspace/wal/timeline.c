@@ -4,11 +4,13 @@
  *
  * The file of a timeline has a line for each timeline before it, oldest first: its ID
  * and the position where the next one branched off.  The IDs ascend, so there can be no
- * circle.  A first timeline has no file.
+ * circle.  Positions need not: after recovery to a time before the last promotion, the newest
+ * timeline begins before the one that was recovered.  A first timeline has no file.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,8 +27,22 @@ add(struct timeline_history *history, uint32_t timeline, uint64_t begin)
 	if (grown == NULL)
 		return -ENOMEM;
 	history->entries = grown;
-	grown[history->count++] = (struct timeline_entry) {timeline, begin};
+	grown[history->count++] = (struct timeline_entry) {timeline, begin, UINT64_MAX};
 	return 0;
+}
+
+/* Each timeline ends where the first of all newer ones begins. */
+static void
+set_ends(struct timeline_history *history)
+{
+	uint64_t	end = UINT64_MAX;
+
+	for (unsigned i = history->count; i-- > 0;)
+	{
+		history->entries[i].end = end;
+		if (history->entries[i].begin < end)
+			end = history->entries[i].begin;
+	}
 }
 
 /*
@@ -50,15 +66,16 @@ timeline__parse(struct timeline_history *history, uint32_t timeline, FILE *file,
 		uint32_t	id;
 		uint32_t	high;
 		uint32_t	low;
+		bool		is_whole = strchr(line, '\n') != NULL;
 
 		line[strcspn(line, "\r\n")] = '\0';
 		if (*text == '\0' || *text == '#')
 			continue;
 		snprintf(message, TIMELINE_MESSAGE_BYTES, "the history of timeline %" PRIu32
 				 " has the line \"%.80s\"; restore the file from the archive", timeline, text);
-		if (sscanf(text, "%" SCNu32 " %8" SCNx32 "/%8" SCNx32, &id, &high, &low) != 3 ||
-			id <= last || id >= timeline || ((uint64_t) high << 32 | low) < begin ||
-			history->count == TIMELINE_MAX_ENTRIES)
+		if (!is_whole ||
+			sscanf(text, "%" SCNu32 " %8" SCNx32 "/%8" SCNx32, &id, &high, &low) != 3 ||
+			id <= last || id >= timeline || history->count == TIMELINE_MAX_ENTRIES)
 			err = -EBADMSG;
 		else
 			err = add(history, id, begin);
@@ -78,6 +95,8 @@ timeline__parse(struct timeline_history *history, uint32_t timeline, FILE *file,
 	free(line);
 	if (err < 0)
 		timeline__destroy(history);
+	else
+		set_ends(history);
 	return err;
 }
 

@@ -19,6 +19,7 @@ struct timeline_entry
 {
 	uint32_t	timeline;		/* its ID */
 	uint64_t	begin;			/* position from which it has the WAL */
+	uint64_t	end;			/* position from which a newer one has it */
 };
 
 /* All timelines up to the present one, which is the last. */
