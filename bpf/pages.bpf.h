@@ -176,6 +176,20 @@ inserted(const void *folio, const bool btf)
 	return 0;
 }
 
+/*
+ * Does the present process drop pages itself?  One that reclaims memory for what it allocates
+ * evicts pages of others.
+ */
+static __always_inline bool
+drops_pages(void)
+{
+	const unsigned int reclaims = 0x00000800;	/* PF_MEMALLOC */
+
+	return startup_tgid != 0 &&
+		(__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid &&
+		!(BPF_CORE_READ(bpf_get_current_task_btf(), flags) & reclaims);
+}
+
 /* A folio was removed from the page cache; it is reported if its file has a number. */
 static __always_inline int
 deleted(const void *folio, const bool btf)
@@ -189,9 +203,9 @@ deleted(const void *folio, const bool btf)
 		return 0;
 	if (!piece_of(&piece, folio, btf))
 		return 0;
-	if (startup_tgid != 0 && (__u32) (bpf_get_current_pid_tgid() >> 32) == startup_tgid)
+	if (drops_pages())
 		who = TRACE_WHO_STARTUP;
-	/* The last read precedes it, unless it is that read that makes room for its pages. */
+	/* The last read precedes it. */
 	if (btf && who == TRACE_WHO_STARTUP && present_call(btf) != CALL_READ)
 		report_last_read();
 	make_key(&key, piece.inode, btf);

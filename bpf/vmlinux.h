@@ -160,6 +160,7 @@ struct files_struct
 
 struct task_struct
 {
+	unsigned int flags;
 	int			tgid;
 	struct task_struct *real_parent;
 	struct files_struct *files;

@@ -29,6 +29,7 @@ need_evidence() {
 majority_agrees() {
 	local right=0 wrong=0
 	while [ $right -lt 2 ] && [ $wrong -lt 2 ]; do
+		rm -f "$result"
 		run "$top/scripts/trace-validate" --scale 5 --json "$result" 3>&-
 		echo "$output"
 		[ "$status" -le 1 ] || return 1

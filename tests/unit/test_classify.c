@@ -42,6 +42,7 @@ begin(void **state)
 	classify.startup = STARTUP;
 	classify.daemon = CLASSIFY_DAEMON_FOLLOWED;
 	classify.references_complete = true;
+	classify.now_ns = 2000;
 	tally__begin(&tally, 1000);
 	number_file(HEAP, "16384", "5", "base");
 	number_file(HEAP1, "16384.1", "5", "base");
@@ -134,6 +135,14 @@ static void
 expect_causes(uint64_t count, enum tally_cause cause)
 {
 	assert_int_equal(tally.missed[cause], count);
+}
+
+/* Lost otherwise: the difference between a reference that is late and one that there never was. */
+TEST(test_references_read_before_a_read_are_not_all)
+{
+	classify.now_ns = 1999;
+	missed(5);
+	expect_causes(1, TALLY_UNKNOWN);
 }
 
 /* Lost otherwise: the difference between a block in time and one that redo waited for. */

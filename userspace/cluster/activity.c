@@ -39,30 +39,13 @@ activity__read_work(pid_t pid, struct activity_work *work)
 	return 0;
 }
 
-/* The title behind "postgres: " and, if there is one, the name of the cluster. */
-static const char *
-find_activity(const char *title, const char *process)
-{
-	const char *at = strncmp(title, "postgres: ", 10) == 0 ? title + 10 : "";
-	size_t		length = strlen(process);
-
-	while (strncmp(at, process, length) != 0)
-	{
-		at = strstr(at, ": ");
-		if (at == NULL)
-			return NULL;
-		at += 2;
-	}
-	return at + length;
-}
-
 /* Add what the title of one process reports. */
 void
 activity__parse_title(struct activity_server *server, const char *title)
 {
-	const char *startup = find_activity(title, "startup");
-	const char *checkpointer = find_activity(title, "checkpointer");
-	const char *receiver = find_activity(title, "walreceiver");
+	const char *startup = processes__activity(title, "startup");
+	const char *checkpointer = processes__activity(title, "checkpointer");
+	const char *receiver = processes__activity(title, "walreceiver");
 	const char *at;
 	uint32_t	high;
 	uint32_t	low;

@@ -201,6 +201,29 @@ each_process(bool (*visit) (pid_t pid, void *argument), void *argument)
 	closedir(directory);
 }
 
+/*
+ * The text behind the name of a server process in its title, NULL if it is the title of
+ * another one: "postgres: NAME ..." or "postgres: CLUSTER NAME: NAME ...".
+ */
+const char *
+processes__activity(const char *title, const char *name)
+{
+	static const char program[] = "postgres: ";
+	size_t		length = strlen(name);
+	const char *text = NULL;
+
+	if (strncmp(title, program, strlen(program)) == 0)
+		text = title + strlen(program);
+	for (; text != NULL; text = strstr(text, ": "))
+	{
+		text += strncmp(text, ": ", 2) == 0 ? 2 : 0;
+		/* The name of a cluster may begin with that of a process. */
+		if (strncmp(text, name, length) == 0 && (text[length] == ' ' || text[length] == '\0'))
+			return text + length;
+	}
+	return NULL;
+}
+
 /* The search for a startup process. */
 struct startup_search
 {
@@ -218,10 +241,8 @@ visit_for_startup(pid_t pid, void *argument)
 
 	if (!read_stat(pid, 4, &parent) || (pid_t) parent != search->postmaster)
 		return false;
-	/* "postgres: startup ..." or "postgres: CLUSTER NAME: startup ..." */
 	if (processes__read(pid, "cmdline", title, sizeof(title)) == 0 ||
-		strncmp(title, "postgres: ", 10) != 0 || strstr(title, ": startup") == NULL ||
-		!is_of_owner(pid, search->cluster))
+		processes__activity(title, "startup") == NULL || !is_of_owner(pid, search->cluster))
 		return false;
 	search->found = pid;
 	return true;
@@ -248,6 +269,7 @@ struct daemon_search
 	unsigned	count;			/* how many */
 	unsigned	max;			/* room for so many */
 	bool		refused;		/* may another one, which must not be inspected, serve it? */
+	bool		follows;		/* one of them is `redoahead follow` */
 };
 
 /* Has the process the data directory open? */
@@ -308,17 +330,23 @@ visit_for_daemon(pid_t pid, void *argument)
 	const char *subcommand;
 	char		name[32];
 	size_t		length;
+	bool		follows;
 
 	if (pid == getpid() || processes__read(pid, "comm", name, sizeof(name)) == 0 ||
 		strcmp(name, PROGRAM "\n") != 0)
 		return false;
 	length = processes__read(pid, "cmdline", command, sizeof(command));
 	subcommand = command + strnlen(command, sizeof(command) - 2) + 1;
-	if (strcmp(subcommand, "trace") == 0 ||
-		(!(strcmp(subcommand, "follow") == 0 &&
-		   names_directory(command, length, search->cluster)) &&
+	follows = strcmp(subcommand, "follow") == 0;
+	if (!follows && strcmp(subcommand, "serve") != 0 && strcmp(subcommand, "prefault") != 0 &&
+		strcmp(subcommand, "restore") != 0)
+		return false;
+	/* Anybody may give a program this name. */
+	if (!is_of_owner(pid, search->cluster) ||
+		(!(follows && names_directory(command, length, search->cluster)) &&
 		 !holds_directory(pid, search->cluster, &search->refused)))
 		return false;
+	search->follows |= follows;
 	search->pids[search->count++] = pid;
 	return search->count == search->max;
 }
@@ -342,10 +370,9 @@ visit_child(pid_t pid, void *argument)
 	if (processes__read(pid, "cmdline", title, sizeof(title)) == 0)
 		return false;
 	line = processes__read(pid, "io", text, sizeof(text)) > 0 ? strstr(text, "\nread_bytes: ") : NULL;
-	if (line != NULL && sscanf(line, "\nread_bytes: %llu", &bytes) == 1)
-		visit->visit(title, bytes, visit->argument);
-	else if (kill(pid, 0) == 0)
+	if ((line == NULL || sscanf(line, "\nread_bytes: %llu", &bytes) != 1) && kill(pid, 0) == 0)
 		visit->refused = true;
+	visit->visit(title, bytes, visit->argument);
 	return false;
 }
 
@@ -364,16 +391,19 @@ processes__children(const struct cluster *cluster, processes_visitor visit, void
 }
 
 /*
- * Daemons that serve the cluster; returns how many.  Sets *refused if there
- * may be another one that this process must not inspect.
+ * Programs of ours that read blocks of the cluster; returns how many.  Sets *refused if there
+ * may be another one that this process must not inspect, and *follows if one of them is
+ * `redoahead follow`, to which the server gives no references.
  */
 unsigned
-processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, bool *refused)
+processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, bool *refused,
+				   bool *follows)
 {
 	struct daemon_search search = {.cluster = cluster,.pids = pids,.max = max};
 
 	each_process(visit_for_daemon, &search);
 	*refused = search.refused;
+	*follows = search.follows;
 	return search.count;
 }
 

@@ -22,6 +22,7 @@ struct processes_server
 
 size_t		processes__read(pid_t pid, const char *name, char *text, size_t size);
 pid_t		processes__postmaster(const struct cluster *cluster);
+const char *processes__activity(const char *title, const char *name);
 pid_t		processes__startup(const struct cluster *cluster, pid_t postmaster);
 
 /* Takes a process's title and how much it has read from devices, bytes. */
@@ -30,7 +31,7 @@ typedef void (*processes_visitor) (const char *title, uint64_t read_bytes, void 
 int			processes__children(const struct cluster *cluster, processes_visitor visit,
 								void *argument);
 unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
-							   bool *refused);
+							   bool *refused, bool *follows);
 int			processes__server(const struct cluster *cluster, struct processes_server *server);
 int			processes__age_us(pid_t pid, uint64_t *age_us);
 

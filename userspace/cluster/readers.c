@@ -18,7 +18,7 @@
 /* What was read within this time counts, us; so long, too, after sessions become possible. */
 #define ACTIVE_US		5000000
 
-/* Titles of the server's own processes begin with these. */
+/* The server's own processes. */
 static const char *const own_processes[] = {
 	"archiver", "autovacuum", "background writer", "checkpointer", "logger",
 	"logical replication", "slotsync", "startup", "stats collector", "walreceiver",
@@ -29,16 +29,10 @@ static const char *const own_processes[] = {
 static bool
 is_session(const char *title)
 {
-	const char *text = strncmp(title, "postgres: ", 10) == 0 ? title + 10 : "";
-	const char *colon = strstr(text, ": ");
-
-	/* The name of the cluster may come first. */
 	for (unsigned i = 0; i < sizeof(own_processes) / sizeof(own_processes[0]); i++)
-		if (strncmp(text, own_processes[i], strlen(own_processes[i])) == 0 ||
-			(colon != NULL &&
-			 strncmp(colon + 2, own_processes[i], strlen(own_processes[i])) == 0))
+		if (processes__activity(title, own_processes[i]) != NULL)
 			return false;
-	return text[0] != '\0';
+	return strncmp(title, "postgres: ", 10) == 0;
 }
 
 static void

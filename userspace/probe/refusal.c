@@ -90,8 +90,8 @@ refusal__explain(const struct refusal_facts *facts, int err, char *text, size_t 
 				 "than those that the server has open; put it on a volume");
 	else if (facts->pids_differ)
 		snprintf(text, size, "this process is in a PID namespace of its own, where processes have "
-				 "other numbers than in the kernel's events; run it on the host, or in a container "
-				 "that shares the host's PID namespace");
+				 "other numbers than in the kernel's events; run it and the server on the host, or "
+				 "in containers that share the host's PID namespace");
 	else if (err == -EPERM || err == -EACCES)
 		snprintf(text, size, "the kernel refuses BPF programs: %s; allow bpf(2) in the seccomp "
 				 "filter of the container, and look for lockdown=confidentiality in the kernel's log",

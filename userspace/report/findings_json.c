@@ -92,7 +92,7 @@ add_shares(struct json_object *object, const struct tally *tally)
 	add_share(object, "late", late, read);
 	add_share(object, "missed", missed, read);
 	add_share(object, "accuracy", sum.used, sum.used + wasted);
-	add_share(object, "wasted", wasted, sum.prefetched);
+	add_share(object, "wasted", wasted, sum.used + wasted);
 }
 
 static void

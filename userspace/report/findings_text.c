@@ -117,7 +117,7 @@ print_shares(const struct findings *findings, FILE *file)
 			percent(timely + late, read, b[0]), percent(late, read, b[1]),
 			percent(timely, timely + late, b[2]));
 	fprintf(file, "accuracy %10s   wasted %10s\n", percent(sum.used, sum.used + wasted, b[0]),
-			percent(wasted, sum.prefetched, b[1]));
+			percent(wasted, sum.used + wasted, b[1]));
 }
 
 static void

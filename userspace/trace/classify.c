@@ -96,7 +96,9 @@ cause_of(const struct classify *classify, const struct block_state *state)
 		return TALLY_UNKNOWN;
 	if (state != NULL && (state->flags & BLOCK_REFERENCED))
 		return TALLY_NOT_READ;
-	return classify->references_complete ? TALLY_NOT_REFERENCED : TALLY_UNKNOWN;
+	/* A reference may have come after the last ones were read. */
+	return classify->references_complete && classify->read_ns <= classify->now_ns ?
+		TALLY_NOT_REFERENCED : TALLY_UNKNOWN;
 }
 
 /* Redo has read one block; returns its class. */
@@ -171,6 +173,7 @@ handle_read(struct classify *classify, const struct trace_read *event)
 		read_wal(classify, event);
 		return;
 	}
+	classify->read_ns = event->at_ns;
 	sample = tally__sample(tally, event->at_ns != 0 ? event->at_ns : classify->now_ns);
 	for (uint32_t i = 0; i < blocks; i++)
 	{
@@ -265,7 +268,7 @@ classify__event(struct classify *classify, const void *event, size_t size)
 	{
 		case TRACE_EVENT_FILE:
 			if (size >= sizeof(struct trace_file))
-				(void) files__add(classify->files, event);
+				classify->lost_files += files__add(classify->files, event) < 0;
 			break;
 		case TRACE_EVENT_READ:
 			if (size >= sizeof(struct trace_read))

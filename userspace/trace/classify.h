@@ -30,9 +30,12 @@ struct classify
 	pid_t		startup;		/* whose reads count */
 	enum classify_daemon daemon;	/* the daemon */
 	bool		references_complete;	/* no reference was missed so far */
-	uint64_t	now_ns;			/* time of reads that have none of their own, ns */
+	uint64_t	now_ns;			/* time when references were read last, ns; also that of reads
+								 * that have none of their own */
+	uint64_t	read_ns;		/* time of the read that is classified, ns; 0: not known */
 	uint64_t	pending[TALLY_PREFETCHERS]; /* prefetched and not used yet, blocks */
 	uint64_t	lost_blocks;	/* blocks that the table had no room for */
+	uint64_t	lost_files;		/* files that the table had no room for */
 };
 
 int			classify__create(struct classify *classify, struct files *files,

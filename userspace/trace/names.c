@@ -163,12 +163,16 @@ run_psql(struct search *search, const char *database, const int files[3])
 	return false;
 }
 
-/* The content of a file; NULL if there is no memory. */
+/*
+ * The content of a file; NULL if there is no memory, or too much content: psql's user can
+ * have another process write, which has other limits.
+ */
 static char *
 read_all(int fd, size_t *length)
 {
 	struct stat st;
-	char	   *text = fstat(fd, &st) == 0 ? malloc((size_t) st.st_size + 1) : NULL;
+	bool		fits = fstat(fd, &st) == 0 && st.st_size <= MAX_ANSWER_BYTES;
+	char	   *text = fits ? malloc((size_t) st.st_size + 1) : NULL;
 	ssize_t		n = text == NULL ? -1 : pread(fd, text, (size_t) st.st_size, 0);
 
 	if (n < 0)

@@ -54,9 +54,9 @@ static void
 consume(struct tracer *tracer)
 {
 	/* References first: they precede the reads that they are for. */
+	tracer->classify.now_ns = clock__now_us() * 1000;
 	tracer->classify.references_complete =
 		references__consume(&tracer->references, handle_reference, tracer);
-	tracer->classify.now_ns = clock__now_us() * 1000;
 	probe__consume(tracer->probe);
 	if (references__replay_lsn(&tracer->references) > tracer->now.replay_lsn)
 		tracer->now.replay_lsn = references__replay_lsn(&tracer->references);

@@ -36,6 +36,7 @@ struct tracer
 	unsigned	daemon_count;	/* how many */
 	uint64_t	daemons_us;		/* when they were searched last, us */
 	bool		daemon_refused; /* a process may be a daemon, but its files cannot be read */
+	bool		daemon_follows; /* one of them gets no references, which cannot be read then */
 	pid_t		reported[FINDINGS_DAEMONS]; /* daemons that ran at any time */
 	unsigned	reported_count; /* how many */
 	bool		references_followed;	/* references were read at any time */

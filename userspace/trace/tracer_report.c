@@ -103,7 +103,7 @@ tracer__report(struct tracer *tracer, const struct tally *tally, bool interval,
 		.lost = {
 			.events = probe__lost_events(tracer->probe),
 			.references = tracer->references.lost,
-			.files = probe__lost_files(tracer->probe),
+			.files = probe__lost_files(tracer->probe) + tracer->classify.lost_files,
 			.blocks = tracer->classify.lost_blocks,
 		},
 		.attach_method = probe__method(tracer->probe),

@@ -70,7 +70,8 @@ tracer__find_daemons(struct tracer *tracer, uint64_t now_us)
 	{
 		tracer->daemons_us = now_us;
 		tracer->daemon_count = processes__daemons(tracer->config->cluster, tracer->daemons,
-												  TRACE_DAEMONS, &refused);
+												  TRACE_DAEMONS, &refused,
+												  &tracer->daemon_follows);
 		probe__follow_daemons(tracer->probe, tracer->daemons, tracer->daemon_count);
 		for (unsigned i = 0; i < tracer->daemon_count; i++)
 			report_daemon(tracer, tracer->daemons[i]);
@@ -89,7 +90,7 @@ tracer__find_daemons(struct tracer *tracer, uint64_t now_us)
 	tracer->references_followed |= result > 0;
 	if (result > 0)
 		tracer->classify.daemon = CLASSIFY_DAEMON_FOLLOWED;
-	else if (result < 0 || tracer->daemon_refused)
+	else if (result < 0 || tracer->daemon_refused || tracer->daemon_follows)
 		tracer->classify.daemon = CLASSIFY_DAEMON_UNKNOWN;
 	else
 		tracer->classify.daemon = CLASSIFY_DAEMON_NONE;
@@ -146,6 +147,7 @@ tracer__wait_for_recovery(struct tracer *tracer)
 {
 	bool		recovers = false;	/* would a startup process recover? */
 	bool		is_new = false; /* did the server start while this waited? */
+	bool		unknown = false;	/* was it logged that postmaster.pid names no server? */
 	pid_t		server = 0;			/* the postmaster that was seen last */
 
 	while (!tracer->stop)
@@ -157,6 +159,12 @@ tracer__wait_for_recovery(struct tracer *tracer)
 			is_new = true;
 			check_state(tracer, &recovers);
 			tracer__wait_ms(tracer, START_CHECK_MS);
+			if (!unknown && faccessat(tracer->config->cluster->dirfd, "postmaster.pid", F_OK, 0) == 0)
+			{
+				unknown = true;
+				log_info("postmaster.pid names no running server: a crash has left it, or the server "
+						 "is in another PID namespace, where it cannot be traced");
+			}
 			continue;
 		}
 		/* While a server replaces postmaster.pid, there is none; its children are followed on. */
