@@ -41,20 +41,21 @@ static const char *const usual_paths[] = {
 	"/usr/bin/postgres",
 };
 
-/* Could no other user than root and this one have changed the file? */
+/* Could no other user than root and this one have changed the file, or replaced it? */
 static bool
 is_trusted(const char *path)
 {
-	char		directory[PATH_MAX];
+	const mode_t others = S_IWGRP | S_IWOTH;
+	char		target[PATH_MAX];
 	struct stat file;
 	struct stat parent;
 
-	snprintf(directory, sizeof(directory), "%s", path);
-	return stat(path, &file) == 0 && stat(dirname(directory), &parent) == 0 &&
+	return realpath(path, target) != NULL && stat(target, &file) == 0 &&
+		stat(dirname(target), &parent) == 0 &&
 		(file.st_uid == 0 || file.st_uid == geteuid()) &&
 		(parent.st_uid == 0 || parent.st_uid == geteuid()) &&
-		(file.st_mode & S_IWOTH) == 0 &&
-		((parent.st_mode & S_IWOTH) == 0 || (parent.st_mode & S_ISVTX) != 0);
+		(file.st_mode & others) == 0 &&
+		((parent.st_mode & others) == 0 || (parent.st_mode & S_ISVTX) != 0);
 }
 
 /* In the child: run the program with its output in the pipe. */

@@ -163,7 +163,7 @@ format_scaled(char text[HTML_NUMBER_BYTES], double value, const char *unit)
 		snprintf(text, HTML_NUMBER_BYTES, "%.*f%s%s", digits, value, gap, unit);
 }
 
-/* Bytes in the units that PostgreSQL has for memory. */
+/* Bytes in units of 1000. */
 static void
 format_bytes(char text[HTML_NUMBER_BYTES], double value, const char *per)
 {

@@ -136,9 +136,11 @@ statistics__write(const char *path, const struct statistics *statistics)
 	FILE	   *file;
 	int			err = 0;
 
-	if (asprintf(&scratch, "%s.tmp", path) < 0)
+	/* The name is nobody else's, and no link that another user has put there is followed. */
+	if (asprintf(&scratch, "%s.%d.tmp", path, (int) getpid()) < 0)
 		return -ENOMEM;
-	file = fopen(scratch, "we");
+	unlink(scratch);
+	file = fopen(scratch, "wxe");
 	if (file == NULL)
 	{
 		err = -errno;
