@@ -86,7 +86,7 @@ read_memory(uint64_t unused_bytes, uint64_t replay_lsn)
 	run(replay_lsn);
 }
 
-/* Start with memory that bounds the read-ahead limit: a part of it holds 4096 blocks. */
+/* Start with memory that bounds the read-ahead limit: a part of it holds 2048 blocks. */
 static void
 start_with_little_memory(void)
 {

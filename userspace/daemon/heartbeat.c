@@ -10,7 +10,7 @@
 
 #include "daemon/heartbeat.h"
 
-/* Time between two beats; the server expects one within 100 ms. */
+/* Time between two beats; without one for a second, the server takes the daemon for stopped. */
 #define BEAT_NS		50000000
 
 static void *

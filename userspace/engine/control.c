@@ -13,8 +13,8 @@
  * a depth that is too large costs at most 4 % of their speed.
  *
  * While queries may run beside redo, their reads wait for ours.  Then the I/O depth is
- * low and fixed, and the read-ahead limit begins low and grows as redo proceeds, so
- * that blocks are read at most twice as fast as redo uses them.
+ * low and fixed.  In the beginning of a recovery the read-ahead limit is low, too, and
+ * grows as redo proceeds, so that blocks are read at most twice as fast as redo uses them.
  *
  * Knows no engine, no clock and no files.
  */
