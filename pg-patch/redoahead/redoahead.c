@@ -173,7 +173,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	cpu_prefetch__moved(p);
 
 	/* The first references after configure() come without record_decoded(). */
-	p->lookahead.decode_lsn = record->lsn;
+	p->lookahead.decode_lsn = Max(p->lookahead.decode_lsn, record->lsn);
 	p->counters.offered++;
 
 	if (!uses_block(record, block))
