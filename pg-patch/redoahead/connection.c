@@ -112,7 +112,10 @@ drop(Connection *c, uint64 now, const char *fmt,...)
 	return CONNECTION_EVENT_LOST;
 }
 
-/* Create, map and seal the ring.  Returns its descriptor, or -1 with errno set. */
+/*
+ * Create, map and seal the ring, with room for all references of the look-ahead as it is
+ * now.  Returns its descriptor, or -1 with errno set.
+ */
 static int
 create_ring(Connection *c)
 {
@@ -120,7 +123,7 @@ create_ring(Connection *c)
 	uint32		capacity = REDOAHEAD_MIN_CAPACITY;
 	int			fd;
 
-	while (capacity < (uint32) redoahead_ring_size)
+	while (capacity < (uint32) redoahead_lookahead)
 		capacity *= 2;
 	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
 

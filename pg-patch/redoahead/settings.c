@@ -13,7 +13,6 @@
 
 char	   *redoahead_socket;
 int			redoahead_lookahead;
-int			redoahead_ring_size;
 int			redoahead_decode_buffer_size;
 int			redoahead_prefault;
 bool		redoahead_defer_checkpoint;
@@ -33,13 +32,6 @@ assign_decode_buffer_size(int newval, void *extra)
 {
 	if (AmStartupProcess() && newval != redoahead_decode_buffer_size)
 		XLogPrefetchReconfigure();
-}
-
-static void
-assign_ring_size(int newval, void *extra)
-{
-	if (AmStartupProcess() && newval != redoahead_ring_size)
-		redoahead_connection_changes++;
 }
 
 static void
@@ -76,13 +68,6 @@ settings__init(void)
 							32 * 1024, 512, 1024 * 1024,
 							PGC_SIGHUP, GUC_UNIT_KB,
 							NULL, assign_decode_buffer_size, NULL);
-	DefineCustomIntVariable("redoahead.ring_size",
-							"Block references that the ring to the daemon holds.",
-							"Rounded up to a power of two.",
-							&redoahead_ring_size,
-							64 * 1024, REDOAHEAD_MIN_CAPACITY, REDOAHEAD_MAX_CAPACITY,
-							PGC_SIGHUP, 0,
-							NULL, assign_ring_size, NULL);
 	DefineCustomIntVariable("redoahead.prefault",
 							"Shared buffers to allocate memory for ahead of redo.",
 							"0 leaves it to the page faults of the startup process.",

@@ -223,7 +223,7 @@ prefetched_by() {			# SERVER DATA
 # Lost otherwise: time for system calls, one for each reference that the daemon does not take.
 @test "a full ring costs no more reads by the kernel than stock's prefetching" {
 	local ours stock
-	settings "$DATA" redoahead.ring_size=1024
+	settings "$DATA" redoahead.lookahead=1024
 	start_fake "$DATA" idle
 	ours=$(prefetched_by "$PATCHED" "$DATA")
 	stop_fake
@@ -245,7 +245,7 @@ prefetched_by() {			# SERVER DATA
 # Lost otherwise: the startup process, when the first reference that meets the tail is one
 # that the WAL implies, and the reference after it goes to a ring that is gone.
 @test "a tail beyond the head is not believed when the ring is full" {
-	settings "$DATA" redoahead.ring_size=1024
+	settings "$DATA" redoahead.lookahead=1024
 	recover_with_fake tail-when-full "$connected" "${lost}invalid ring tail$instead"
 }
 
@@ -303,7 +303,7 @@ prefetched_by() {			# SERVER DATA
 }
 
 @test "a daemon that beats but takes nothing is not waited for, nor relied on" {
-	settings "$DATA" redoahead.ring_size=1024
+	settings "$DATA" redoahead.lookahead=1024
 	recover_with_fake idle "$connected" "$stalled"
 	[ "$(fake_saw "$DATA" dropped)" -gt 1000 ]
 }
@@ -322,13 +322,13 @@ prefetched_by() {			# SERVER DATA
 
 # ---------- settings ----------
 
-@test "the smallest look-ahead, ring and decode buffer work" {
-	settings "$DATA" redoahead.lookahead=64 redoahead.ring_size=1024 redoahead.decode_buffer_size=512kB
+@test "the smallest look-ahead and decode buffer work" {
+	settings "$DATA" redoahead.lookahead=64 redoahead.decode_buffer_size=512kB
 	recover_with_daemon "${connected/\[0-9]+ block/64 block}"
 }
 
-@test "the largest look-ahead, ring and decode buffer work" {
-	settings "$DATA" redoahead.lookahead=1048576 redoahead.ring_size=1048576 redoahead.decode_buffer_size=1GB
+@test "the largest look-ahead and decode buffer work" {
+	settings "$DATA" redoahead.lookahead=1048576 redoahead.decode_buffer_size=1GB
 	recover_with_daemon "${connected/\[0-9]+ block/1048576 block}"
 }
 

@@ -213,15 +213,14 @@ redo_statistics() {			# SERVER DATA
 @test "the settings have units and bounds, and can be changed by a reload" {
 	start_server "$PATCHED" "$DATA"
 	run sql "$DATA" -c "select name, unit, context, min_val, max_val from pg_settings
-		where name in ('redoahead.decode_buffer_size', 'redoahead.prefault', 'redoahead.ring_size',
+		where name in ('redoahead.decode_buffer_size', 'redoahead.prefault',
 			'redoahead.socket', 'redoahead.lookahead')
 		order by name"
 	echo "$output"
 	[ "${lines[0]}" = "redoahead.decode_buffer_size|kB|sighup|512|1048576" ]
 	[ "${lines[1]}" = "redoahead.lookahead||sighup|64|1048576" ]
 	[ "${lines[2]}" = "redoahead.prefault|MB|sighup|0|1024" ]
-	[ "${lines[3]}" = "redoahead.ring_size||sighup|1024|1048576" ]
-	[ "${lines[4]}" = "redoahead.socket||sighup||" ]
+	[ "${lines[3]}" = "redoahead.socket||sighup||" ]
 	[ "$(sql "$DATA" -c "show redoahead.socket")" = pg_stat_tmp/redoahead.sock ]
 	run sql "$DATA" -c 'set redoahead.lookahead = 100'
 	[[ "$output" == *"cannot be changed now"* ]]

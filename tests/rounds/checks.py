@@ -23,7 +23,7 @@ TRANSITIONS = (
     ('not enough memory for', ANY, None),
 )
 # After a reload the connection may have been closed, and without a line.
-SILENT_END = ('parameter "redoahead.socket" changed', 'parameter "redoahead.ring_size" changed')
+SILENT_END = 'parameter "redoahead.socket" changed'
 
 # What may happen to the daemon's log for each fault, connection and second, and before them.
 DAEMON_LINES = 8
@@ -33,7 +33,7 @@ def server_log(lines, seconds, faults):
     """The lines of one server about redoahead: each a change of state, and not too many."""
     state, last, count, wrong = 'off', '', 0, []
     for line in lines:
-        if any(text in line for text in SILENT_END):
+        if SILENT_END in line:
             state, last = None, ''
         match = re.match(r'[\d.]+ \d+ (\w+):  (redoahead: .*)', line)
         if not match:

@@ -36,7 +36,6 @@ RING = {'constants': (0, 64), 'server': (64, 192), 'daemon': (192, 320), 'refere
 
 RELOADS = {
     'lookahead': ('64', '100', '8192', '1048576'),
-    'ring_size': ('1024', '65536', '1048576'),
     'decode_buffer_size': ('512kB', '32MB', '128MB'),
     'prefault': ('0', '1MB', '64MB'),
     'defer_checkpoint': ('off', 'on'),

@@ -17,7 +17,7 @@ SLACK = 1.0                     # and so many seconds more
 MOST_STARTS = 12                # of a server that faults end again and again
 PACES = (0, 0, 0.05)            # seconds that an archive takes for each segment
 OPTIONS = ((), (), (), ('--backend=fadvise',), ('--io-depth=4',), ('--files=3',), ('--readahead-limit=64',))
-SETTINGS = ({}, {}, {'lookahead': '64'}, {'ring_size': '1024'}, {'lookahead': '1048576', 'ring_size': '1048576'})
+SETTINGS = ({}, {}, {'lookahead': '64'}, {'lookahead': '1024'}, {'lookahead': '1048576'})
 
 
 @dataclass(frozen=True)
