@@ -424,7 +424,7 @@ forced() {					# METHOD
 	need_namespace --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$REDOAHEAD" trace -D "$WORK/crashed"
 	[ "$status, ${#lines[@]} line" = "1, 1 line" ]
-	[[ $output == *'is in a PID namespace of its own'*'run it on the host'* ]]
+	[[ $output == *'is in a PID namespace of its own'*'run it and the server on the host'* ]]
 }
 
 # Lost otherwise: mistakes in its options.
