@@ -245,7 +245,7 @@ is_healthy() {
 
 	kill "$holder"
 	wait "$holder" || true
-	holder= others=$(disks)
+	holder=
 	"$disklab" down
 	nothing_left
 }

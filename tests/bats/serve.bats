@@ -91,7 +91,8 @@ load lib/daemon
 
 @test "handshakes that are wrong are answered with the reason" {
 	start --
-	local case
+	local case before
+	before=$(descriptors)
 	for case in "--abi-version 99|1" "--identifier 7|2" "--server-version 170001|2" \
 		"--block-size 5000|2" "--block-size 0|2" "--segment-blocks 0|2" \
 		"--tablespace-dir ../etc|2" "--tablespace-dir a/b|2" \
@@ -106,8 +107,6 @@ load lib/daemon
 		[ "$(field status)" = "${case#*|}" ]
 		[ -n "$(field reason)" ]
 	done
-	local before
-	before=$(descriptors)
 	mkdir "$work/other"
 	cp -r "$pgdata/global" "$work/other/"
 	"$tools/ring_producer" -D "$work/other" --socket "$socket" >"$work/out"

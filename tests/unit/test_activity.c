@@ -68,6 +68,7 @@ TEST(names_of_clusters)
 {
 	assert_null(processes__activity("postgres: startup-prod: checkpointer ", "startup"));
 	assert_null(processes__activity("postgres: startup: checkpointer ", "startup"));
+	assert_null(processes__activity("postgres: startup x: checkpointer ", "startup"));
 	assert_string_equal(processes__activity("postgres: startup: startup recovering 1", "startup"),
 						" recovering 1");
 	assert_string_equal(processes__activity("postgres: a: b: startup", "startup"), "");

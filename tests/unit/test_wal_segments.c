@@ -141,7 +141,10 @@ TEST(test_a_timeline_ends_where_the_next_one_begins)
 	assert_int_equal(wal_segments__read(&segments, 0x480000 - 5, space, 16), 5);
 	assert_int_equal(wal_segments__read(&segments, 0x480000, space, 16), 0);
 	assert_int_equal(wal_segments__read(&segments, UINT64_C(5) * SEGMENT, space, 16), 0);
+	/* Where WAL ends does not concern the file that is open. */
+	expect_text(UINT64_C(4) * SEGMENT, "1-4");
 	assert_int_equal(wal_segments__end(&segments, UINT64_C(4) * SEGMENT), UINT64_C(5) * SEGMENT);
+	assert_int_equal(wal_segments__read(&segments, 0x480000, space, 16), 0);
 	make_file("000000050000000000000004", "5-4", SEGMENT);
 	wal_segments__forget(&segments);
 	expect_text(UINT64_C(4) * SEGMENT, "5-4");

@@ -225,7 +225,9 @@ check__server(struct check *check)
 	}
 	else
 		needs__add(needs, "server", NEED_OK, "PostgreSQL %s, %s: %s is for it (%s)",
-				   check->version[0] != '\0' ? check->version : "of unknown version",
+				   check->version[0] != '\0' ? check->version :
+				   geteuid() == 0 || is_trusted(check->program) ? "of unknown version" :
+				   "of unknown version (other users could change it)",
 				   check->kind == SERVER_PATCHED ? "patched" : "stock",
 				   check->kind == SERVER_PATCHED ? "redoahead serve" : "redoahead follow",
 				   check->program);

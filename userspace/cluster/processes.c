@@ -218,7 +218,8 @@ processes__activity(const char *title, const char *name)
 	{
 		text += strncmp(text, ": ", 2) == 0 ? 2 : 0;
 		/* The name of a cluster may begin with that of a process. */
-		if (strncmp(text, name, length) == 0 && (text[length] == ' ' || text[length] == '\0'))
+		if (strncmp(text, name, length) == 0 && (text[length] == ' ' || text[length] == '\0') &&
+			strstr(text + length, ": ") == NULL)
 			return text + length;
 	}
 	return NULL;

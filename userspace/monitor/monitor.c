@@ -8,9 +8,11 @@
  * clients, and writes the metrics file, and a line and a page at the end of each recovery.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -47,7 +49,7 @@ struct monitor
 {
 	const struct monitor_options *options;
 	const char *command;
-	const char *pgdata;
+	char		pgdata[PATH_MAX];	/* without symbolic links, so that its label stays */
 	uint64_t	begin_us;		/* time at which the process began, us */
 	pthread_t	thread;
 	struct mailbox mailbox;
@@ -84,7 +86,7 @@ current_document(struct monitor *monitor)
 	uint64_t	now_us = clock__now_us();
 	struct document contents = {
 		.command = monitor->command,
-		.pgdata = attached(monitor) != NULL ? monitor->cluster.path : monitor->pgdata,
+		.pgdata = monitor->pgdata,
 		.major = monitor->cluster.major,
 		.uptime_us = now_us - monitor->begin_us,
 		.present = monitor->present,
@@ -292,7 +294,8 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 		return -ENOMEM;
 	monitor->options = options;
 	monitor->command = command;
-	monitor->pgdata = pgdata;
+	if (realpath(pgdata, monitor->pgdata) == NULL)
+		snprintf(monitor->pgdata, sizeof(monitor->pgdata), "%s", pgdata);
 	monitor->group = gid;
 	monitor->begin_us = clock__now_us();
 	monitor->metrics.path = options->metrics;

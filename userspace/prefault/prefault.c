@@ -244,7 +244,7 @@ open_range(struct prefault *prefault, const struct range *range, struct wal_segm
 	uint64_t	begin;
 	int			err = wal_segments__open(segments, range->directory, bytes, range->timeline, decompress);
 
-	if (err == 0 && range->may_end && prefault->options->timeline == 0)
+	if (err == 0 && prefault->options->word_count == 0 && prefault->options->timeline == 0)
 		newer = wal_segments__descendant(segments, range->timeline, range->from, &begin);
 	if (newer != 0)
 	{
@@ -380,7 +380,9 @@ run(struct prefault *prefault)
 	if (err == 0)
 		err = needed_blocks__create(&prefault->needed, prefault->control.block_size,
 									prefault->control.commit_ts,
-									needed_blocks__recent(available__bytes(),
+									/* what is listed does not depend on memory */
+									needed_blocks__recent(prefault->options->dry_run ? UINT64_MAX :
+														  available__bytes(),
 														  prefault->control.block_size));
 	if (err == 0)
 		err = take_ranges(prefault);

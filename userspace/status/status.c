@@ -138,7 +138,7 @@ print_metrics(struct run *run)
 	if (err < 0)
 	{
 		log_error("%s", run->message);
-		if (has_own_socket(run))
+		if (has_own_socket(run) && run->cluster.dirfd < 0)
 			(void) open_cluster(run);
 		if (run->cluster.dirfd < 0)
 			return err;
@@ -177,8 +177,11 @@ int
 status__run(const struct status_options *options)
 {
 	struct run	run = {.options = options,.cluster.dirfd = -1};
-	int			err = has_own_socket(&run) && options->probe == 0 ? 0 : open_cluster(&run);
+	int			err = 0;
 
+	/* Also, root becomes the owner, who may have replaced the socket. */
+	if (!has_own_socket(&run) || options->probe > 0 || geteuid() == 0)
+		err = open_cluster(&run);
 	if (err < 0 && has_own_socket(&run))
 		err = 0;
 	if (err == 0)

@@ -18,6 +18,9 @@
 /* Time between two checks for a server or for the startup process of a new one, ms. */
 #define START_CHECK_MS		5
 
+/* Such checks after which a postmaster.pid that names no server is reported: a second. */
+#define UNKNOWN_CHECKS		200
+
 /* Time between two checks for the startup process of a server that runs, ms. */
 #define RUNNING_CHECK_MS	500
 
@@ -147,7 +150,7 @@ tracer__wait_for_recovery(struct tracer *tracer)
 {
 	bool		recovers = false;	/* would a startup process recover? */
 	bool		is_new = false; /* did the server start while this waited? */
-	bool		unknown = false;	/* was it logged that postmaster.pid names no server? */
+	unsigned	unknown = 0;	/* checks for which postmaster.pid has named no server */
 	pid_t		server = 0;			/* the postmaster that was seen last */
 
 	while (!tracer->stop)
@@ -159,12 +162,12 @@ tracer__wait_for_recovery(struct tracer *tracer)
 			is_new = true;
 			check_state(tracer, &recovers);
 			tracer__wait_ms(tracer, START_CHECK_MS);
-			if (!unknown && faccessat(tracer->config->cluster->dirfd, "postmaster.pid", F_OK, 0) == 0)
-			{
-				unknown = true;
+			/* One that starts writes it in steps. */
+			if (faccessat(tracer->config->cluster->dirfd, "postmaster.pid", F_OK, 0) < 0)
+				unknown = 0;
+			else if (++unknown == UNKNOWN_CHECKS)
 				log_info("postmaster.pid names no running server: a crash has left it, or the server "
 						 "is in another PID namespace, where it cannot be traced");
-			}
 			continue;
 		}
 		/* While a server replaces postmaster.pid, there is none; its children are followed on. */

@@ -253,7 +253,7 @@ find_file(struct wal_segments *segments, uint32_t timeline, uint64_t segment, bo
 	return segments->decompress != NULL ? find_compressed(segments, name, open) : -ENOENT;
 }
 
-/* Likewise, on the newest timeline that has one, whose end is set. */
+/* Likewise, on the newest timeline that has one, whose end is set if it is opened. */
 static int
 find_segment(struct wal_segments *segments, uint64_t segment, bool open)
 {
@@ -267,7 +267,8 @@ find_segment(struct wal_segments *segments, uint64_t segment, bool open)
 			segment * segments->segment_bytes >= entry->end)
 			continue;
 		fd = find_file(segments, entry->timeline, segment, open);
-		segments->end = entry->end;
+		if (open)
+			segments->end = entry->end;
 	}
 	return fd;
 }
