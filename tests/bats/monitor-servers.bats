@@ -97,7 +97,8 @@ streams_to() {				# STANDBY PRIMARY
 	start_server "$STOCK" "$DATA"
 	pgbench "$primary" -n -N -c 2 -t 200
 	wait_until "the stream in the status" streams_to "$DATA" "$primary"
-	[ "$(json_member "$CASE/status" recovery end_source)" = received ]
+	# Redo's position comes on its own.
+	wait_until "the end of WAL in the status" status_is "$DATA" received recovery end_source
 	sql "$DATA" -c 'select pg_wal_replay_pause()'
 	pgbench "$primary" -n -N -c 2 -t 200
 	wait_until "what was received" streams_to "$DATA" "$primary"

@@ -138,17 +138,19 @@ update_end(struct recovery *recovery, const struct cluster *cluster, uint64_t no
 uint64_t
 recovery__end_lsn(const struct recovery *recovery, const char **source)
 {
-	uint64_t	received = recovery->server.received_lsn;
+	uint64_t	received_lsn = recovery->server.received_lsn;
+	uint64_t	replay_lsn = recovery->progress.replay_lsn;
 
 	*source = NULL;
-	if (recovery->progress.replay_lsn == 0)
+	if (replay_lsn == 0)
 		return 0;
-	if (recovery->phase == PHASE_STREAMING && received >= recovery->progress.replay_lsn)
+	if (recovery->phase == PHASE_STREAMING && received_lsn != 0)
 	{
 		*source = "received";
-		return received;
+		/* Redo's position is read more often. */
+		return received_lsn > replay_lsn ? received_lsn : replay_lsn;
 	}
-	if (recovery->scanned_lsn < recovery->progress.replay_lsn)
+	if (recovery->scanned_lsn < replay_lsn)
 		return 0;
 	*source = "scan";
 	return recovery->scanned_lsn;
