@@ -64,6 +64,12 @@ queue__is_repository() {		# REPOSITORY
 	[ -d "$1/.git" ] && queue__git "$1" rev-parse -q --verify upstream >/dev/null
 }
 
+# Has it no changes that are not committed?  A git that fails has not found that out.
+queue__is_clean() {				# REPOSITORY
+	local changes
+	changes=$(queue__git "$1" status --porcelain) && [ -z "$changes" ]
+}
+
 # Copy only the files that a queue changes, and the one that holds the version.
 # Applying the queue needs no others, and copying the whole tree is much slower.
 queue__copy_touched() {		# SOURCE DEST QUEUE

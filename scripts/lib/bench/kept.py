@@ -26,7 +26,11 @@ def find_or_make(home, parameters, make, say):
                 return facts
             say(f'{home} was made with other parameters: making it anew')
         except (OSError, ValueError, KeyError, TypeError):
-            pass
+            if os.path.lexists(home):
+                say(f'{home} is not complete, or of another version: making it anew')
+        # A version before made a file of that name.
+        if os.path.lexists(home) and not os.path.isdir(home):
+            os.remove(home)
         postgres.remove_tree(home)
         try:
             facts = {**(make() or {}), 'parameters': parameters}

@@ -49,7 +49,10 @@ class Results:
             return 0
         found = read(self.path)
         for name in FIXED:
-            self.check(name, found.header.get(name), self.header[name])
+            self.check(name, found.header.get(name, {} if name == 'options' else None),
+                       self.header[name])
+        # This run finds out itself what cannot be measured.
+        found.header.pop('not_measured', None)
         self.header = {**found.header, **self.header, 'cases': found.header['cases']}
         self.runs = found.runs
         return len(self.runs)
