@@ -113,8 +113,8 @@ drop(Connection *c, uint64 now, const char *fmt,...)
 }
 
 /*
- * Create, map and seal the ring, with room for all references of the look-ahead as it is
- * now.  Returns its descriptor, or -1 with errno set.
+ * Create, map and seal the ring, with room for c->refs references.  Returns its
+ * descriptor, or -1 with errno set.
  */
 static int
 create_ring(Connection *c)
@@ -123,7 +123,7 @@ create_ring(Connection *c)
 	uint32		capacity = REDOAHEAD_MIN_CAPACITY;
 	int			fd;
 
-	while (capacity < (uint32) redoahead_lookahead)
+	while (capacity < (uint32) c->refs)
 		capacity *= 2;
 	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
 
@@ -400,7 +400,7 @@ connection__poll(Connection *c, uint64 now)
 	{
 		case CONNECTION_OFF:
 		case CONNECTION_DISCONNECTED:
-			if (wanted() && InRecovery && now >= c->deadline)
+			if (wanted() && InRecovery && connection__may_connect(c, now))
 				try_connect(c, now);
 			break;
 		case CONNECTION_CONNECTING:

@@ -35,6 +35,7 @@ typedef struct Connection
 	int			sock;			/* to the daemon; -1 if none */
 	int			wake_fd;		/* eventfd that the daemon sleeps on; -1 if none */
 	size_t		ring_bytes;		/* size of the ring's mapping */
+	int			refs;			/* that the next ring has room for, at least */
 	uint32		daemon_pid;		/* as in its reply */
 	uint32		settings_seen;	/* redoahead_connection_changes when last checked */
 	uint64		deadline;		/* of the reply, or of the next attempt, ms */
@@ -53,6 +54,14 @@ typedef struct Connection
 extern ConnectionEvent connection__poll(Connection *c, uint64 now);
 extern void connection__wake(Connection *c);
 extern void connection__close(Connection *c);
+
+/* May connection__poll() connect?  Then "refs" must have been set. */
+static inline bool
+connection__may_connect(const Connection *c, uint64 now)
+{
+	return (c->state == CONNECTION_OFF || c->state == CONNECTION_DISCONNECTED) &&
+		now >= c->deadline;
+}
 
 /* May references be submitted to the daemon? */
 static inline bool

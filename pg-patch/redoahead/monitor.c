@@ -93,12 +93,16 @@ monitor__check(Prefetcher *p)
 	/* What the daemon has counted is lost with the ring. */
 	stats__publish(p);
 
+	if (connection__may_connect(&p->connection, now))
+	{
+		prefetcher__limit_memory(p);
+		p->connection.refs = prefetcher__distance(p);
+	}
 	switch (connection__poll(&p->connection, now))
 	{
 		case CONNECTION_EVENT_NONE:
 			return;
 		case CONNECTION_EVENT_CONNECTED:
-			prefetcher__limit_memory(p);
 			log_connection(p);
 			start_prefetching(p);
 			break;
