@@ -59,6 +59,14 @@ emit__refresh_tail(Emitter *e)
 	return true;
 }
 
+/* Is there room for a reference? */
+static inline bool
+emit__has_room(Emitter *e)
+{
+	return e->head - e->tail < e->capacity ||
+		(emit__refresh_tail(e) && e->head - e->tail < e->capacity);
+}
+
 /* Put one reference into the ring; the daemon sees it after emit__publish(). */
 static inline EmitResult
 emit__put(Emitter *e, const struct redoahead_ref *ref)

@@ -12,6 +12,7 @@
 #include "access/xlogrecovery.h"
 #include "storage/bufmgr.h"
 
+#include "decoder.h"
 #include "monitor.h"
 #include "settings.h"
 #include "stats.h"
@@ -55,6 +56,7 @@ stop_prefetching(Prefetcher *p)
 	const Lookahead *l = &p->lookahead;
 
 	XLogPrefetchReconfigure();
+	decoder__stop();
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 
 	for (uint32 i = l->replaying; i != l->head && submit__kernel_has_room(p); i++)

@@ -31,7 +31,7 @@
 #define MAX_RECENT_BLOCKS	(4 * 1024 * 1024)
 
 /*
- * Determine how much memory looking ahead may take.  To be called when a daemon
+ * Determine how much memory looking ahead may take.  To be called before a daemon
  * is connected: what is taken then is not given back.
  */
 void
@@ -57,12 +57,30 @@ prefetcher__decode_buffer_size(const Prefetcher *p)
 }
 
 /* Blocks that the recent-block cache should hold: as many as shared buffers do. */
-static uint32
-recent_blocks_wanted(const Prefetcher *p, int distance)
+uint32
+prefetcher__max_recent_blocks(int distance)
 {
-	uint64		limit = Min(p->memory_limit / BYTES_PER_BLOCK, MAX_RECENT_BLOCKS);
+	return Max(2 * distance, Min(MAX_RECENT_BLOCKS, NBuffers));
+}
 
-	return Max(2 * distance, Min(limit, (uint64) NBuffers));
+/* The same, as far as memory allows. */
+uint32
+prefetcher__recent_blocks(const Prefetcher *p, int distance)
+{
+	uint64		limit = p->memory_limit / BYTES_PER_BLOCK;
+
+	return Max(2 * (uint64) distance, Min(limit, prefetcher__max_recent_blocks(distance)));
+}
+
+/* Add what another Prefetcher has counted. */
+void
+prefetcher__add_counters(Prefetcher *p, const PrefetchCounters *counters)
+{
+	uint64	   *sum = (uint64 *) &p->counters;
+	const uint64 *add = (const uint64 *) counters;
+
+	for (size_t i = 0; i < sizeof(*counters) / sizeof(*add); i++)
+		sum[i] += add[i];
 }
 
 /*
@@ -89,7 +107,7 @@ prefetcher__allocate(Prefetcher *p, int distance)
 	l->mask = size - 1;
 	l->refs = MemoryContextAllocExtended(TopMemoryContext, size * sizeof(PendingRef),
 										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
-	if (l->refs && recent_blocks__create(&p->recent, recent_blocks_wanted(p, distance)))
+	if (l->refs && recent_blocks__create(&p->recent, prefetcher__recent_blocks(p, distance)))
 	{
 		p->allocated = distance;
 		return true;

@@ -2,8 +2,9 @@
  * prefetcher.h
  *		The state of the prefetch routine: one struct, passed down.
  *
- * All of it is private to the startup process.  Its memory is allocated when the
- * first daemon is connected, and stays: daemons may come and go.
+ * The startup process has one, whose memory is allocated when the first daemon is
+ * connected, and stays: daemons may come and go.  The decoder shares another one with
+ * the startup process (decoder.h), without a connection.
  */
 #ifndef REDOAHEAD_PREFETCHER_H
 #define REDOAHEAD_PREFETCHER_H
@@ -45,6 +46,7 @@ typedef struct RingCounters
 typedef struct Prefetcher
 {
 	Connection	connection;
+	struct Outbox *outbox;		/* takes references instead of it, in the decoder; or NULL */
 	Lookahead	lookahead;
 	RecentBlocks recent;		/* empty until allocated */
 	struct implied_slru slru;		/* SLRU pages that the WAL has created */
@@ -68,6 +70,13 @@ typedef struct Prefetcher
 	uint64		next_check;		/* when to check the connection again, ms */
 } Prefetcher;
 
+/* May references be submitted? */
+static inline bool
+prefetcher__may_submit(const Prefetcher *p)
+{
+	return p->outbox != NULL || connection__is_ready(&p->connection);
+}
+
 /*
  * Will the block be in shared buffers, because a record that has not been
  * replayed yet brings it in?
@@ -81,6 +90,9 @@ prefetcher__will_be_resident(const Prefetcher *p, const RecentBlock *recent)
 extern void prefetcher__limit_memory(Prefetcher *p);
 extern int	prefetcher__distance(const Prefetcher *p);
 extern size_t prefetcher__decode_buffer_size(const Prefetcher *p);
+extern uint32 prefetcher__recent_blocks(const Prefetcher *p, int distance);
+extern uint32 prefetcher__max_recent_blocks(int distance);
+extern void prefetcher__add_counters(Prefetcher *p, const PrefetchCounters *counters);
 extern bool prefetcher__allocate(Prefetcher *p, int distance);
 extern void prefetcher__forget(Prefetcher *p);
 

@@ -24,7 +24,8 @@
  * (lookahead.h) leads back to the recent-block cache: it gives redo the buffers
  * that it has used before, and learns which ones it used.
  *
- * All of this runs in the startup process, and raises no errors: they would end
+ * All of this runs in the startup process, but in crash recovery the part before
+ * the queue in the decoder (decoder.h).  It raises no errors: they would end
  * recovery.
  */
 #include "postgres.h"
@@ -39,6 +40,7 @@
 
 #include "buffers.h"
 #include "cpu_prefetch.h"
+#include "decoder.h"
 #include "defer.h"
 #include "monitor.h"
 #include "pg_compat.h"
@@ -57,6 +59,13 @@ static Prefetcher prefetcher = {
 	.connection = {.sock = -1,.wake_fd = -1},
 	.prefault = {.frontier = INT_MAX},
 };
+
+/* The one that this process looks ahead with. */
+static inline Prefetcher *
+looking_ahead(void)
+{
+	return unlikely(decoder_is_this) ? &decoder->prefetcher : &prefetcher;
+}
 
 static shmem_request_hook_type prev_shmem_request_hook;
 static shmem_startup_hook_type prev_shmem_startup_hook;
@@ -118,6 +127,12 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 	Prefetcher *p = &prefetcher;
 	int			distance = prefetcher__distance(p);
 
+	if (decoder_is_this)
+	{
+		*max_distance = decoder->distance;
+		*decode_buffer_size = decoder->buffer_size;
+		return true;
+	}
 	p->distance = 0;
 	if (!connection__is_ready(&p->connection) ||
 		!prefetcher__allocate(p, distance))
@@ -126,6 +141,9 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 	p->distance = distance;
 	*max_distance = distance;
 	*decode_buffer_size = prefetcher__decode_buffer_size(p);
+	if (decoder && (decoder->distance != distance ||
+					decoder->buffer_size != *decode_buffer_size))
+		decoder__stop();
 	return true;
 }
 
@@ -133,11 +151,14 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 static void
 prefetch_record_decoded(const DecodedXLogRecord *record)
 {
-	Prefetcher *p = &prefetcher;
+	Prefetcher *p = looking_ahead();
 	struct redoahead_ref refs[IMPLIED_MAX_PER_RECORD];
 	int			n;
 
-	cpu_prefetch__moved(p);
+	if (decoder_is_this)
+		decoder_worker__decoded(record);
+	else
+		cpu_prefetch__moved(p);
 
 	/* Access to the cache is random; let the misses of a record overlap. */
 	for (int i = 0; i <= record->max_block_id; i++)
@@ -153,7 +174,7 @@ prefetch_record_decoded(const DecodedXLogRecord *record)
 	if (p->connection.emitter.ring != NULL)
 		__atomic_store_n(&p->connection.emitter.ring->decode_lsn, record->lsn, __ATOMIC_RELAXED);
 	n = record_view__implied_by_record(&p->slru, record, refs);
-	if (unlikely(n > 0) && connection__is_ready(&p->connection))
+	if (unlikely(n > 0) && prefetcher__may_submit(p))
 		submit__implied(p, refs, n);
 }
 
@@ -161,7 +182,7 @@ prefetch_record_decoded(const DecodedXLogRecord *record)
 static XLogPrefetchResult
 prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 {
-	Prefetcher *p = &prefetcher;
+	Prefetcher *p = looking_ahead();
 	DecodedBkpBlock *block = &record->blocks[block_id];
 	BlockKey	key = key_of_block(block);
 	XLogPrefetchResult result;
@@ -170,7 +191,8 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	bool		submitted = false;
 	bool		found;
 
-	cpu_prefetch__moved(p);
+	if (!decoder_is_this)
+		cpu_prefetch__moved(p);
 
 	/* The first references after configure() come without record_decoded(). */
 	p->lookahead.decode_lsn = Max(p->lookahead.decode_lsn, record->lsn);
@@ -179,7 +201,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	if (!uses_block(record, block))
 		return skip(p, block);
 
-	if (!filtered && connection__is_ready(&p->connection))
+	if (!filtered && prefetcher__may_submit(p))
 	{
 		struct redoahead_ref refs[IMPLIED_MAX_PER_BLOCK];
 		int			n = record_view__implied_by_block(record, block_id, refs);
@@ -215,7 +237,8 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		else
 		{
 			submitted = submit__block(p, &key, record->lsn);
-			result = submitted || submit__to_kernel(p, &key, record->lsn) ?
+			result = submitted ||
+				(!decoder_is_this && submit__to_kernel(p, &key, record->lsn)) ?
 				XLOG_PREFETCH_IO : XLOG_PREFETCH_SKIP_NEW;
 		}
 		/* Redo of this record brings it in, prefetched or not. */
@@ -231,7 +254,9 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			.submitted = submitted,
 	};
 	cpu_prefetch__find_tuple(record, &ref);
-	lookahead__append(&p->lookahead, &ref);
+	/* Only the startup process may remove references. */
+	if (!decoder_is_this || lookahead__length(&p->lookahead) <= p->lookahead.mask)
+		lookahead__append(&p->lookahead, &ref);
 	return result;
 }
 
@@ -257,6 +282,7 @@ publish_progress(Prefetcher *p)
 		return;
 	__atomic_store_n(&ring->replay_lsn, p->lookahead.replay_lsn, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->decode_lsn, p->lookahead.decode_lsn, __ATOMIC_RELAXED);
+	decoder__submit(p);
 	submit__publish(p);
 }
 
@@ -267,12 +293,17 @@ publish_progress(Prefetcher *p)
 static void
 prefetch_record_returned(DecodedXLogRecord *record)
 {
-	Prefetcher *p = &prefetcher;
+	Prefetcher *p = decoder__replaying(&prefetcher);
 	Lookahead  *l = &p->lookahead;
 	uint32		i;
 
 	lookahead__advance(l, record->lsn);
-	publish_progress(p);
+	if (p != &prefetcher)
+	{
+		prefetcher.lookahead.replay_lsn = record->lsn;
+		prefetcher.lookahead.decode_lsn = l->decode_lsn;
+	}
+	publish_progress(&prefetcher);
 
 	for (i = l->tail; i != l->head; i++)
 	{
@@ -280,7 +311,7 @@ prefetch_record_returned(DecodedXLogRecord *record)
 		DecodedBkpBlock *block = &record->blocks[ref->block_id];
 		const RecentBlock *recent = &p->recent.blocks[ref->recent];
 
-		if (ref->lsn != record->lsn)
+		if (ref->lsn != record->lsn || ref->block_id > record->max_block_id)
 			break;
 		cpu_prefetch__ahead(p, i);
 		if (block->prefetch_buffer == InvalidBuffer && recent->buffer != InvalidBuffer &&
@@ -294,15 +325,15 @@ prefetch_record_returned(DecodedXLogRecord *record)
 	l->replaying = i;
 	cpu_prefetch__moved(p);
 
-	if (p->records++ % RECORDS_PER_CHECK == 0)
-		monitor__check(p);
+	if (prefetcher.records++ % RECORDS_PER_CHECK == 0)
+		monitor__check(&prefetcher);
 }
 
 /* A record has been replayed.  Note which buffers its blocks are in. */
 static void
 prefetch_record_released(const DecodedXLogRecord *record)
 {
-	Prefetcher *p = &prefetcher;
+	Prefetcher *p = decoder__replaying(&prefetcher);
 	Lookahead  *l = &p->lookahead;
 
 	cpu_prefetch__moved(p);
@@ -320,7 +351,7 @@ prefetch_record_released(const DecodedXLogRecord *record)
 			if (is_entry_of(recent, block))
 				recent->buffer = block->prefetch_buffer;
 		}
-		prefault__used(&p->prefault, block->prefetch_buffer);
+		prefault__used(&prefetcher.prefault, block->prefetch_buffer);
 	}
 }
 
@@ -329,6 +360,7 @@ prefetch_reset(void)
 {
 	Prefetcher *p = &prefetcher;
 
+	decoder__reset();
 	memset(&p->slru, 0, sizeof(p->slru));
 	prefetcher__forget(p);
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
@@ -342,9 +374,16 @@ prefetch_shutdown(void)
 
 	/* What the daemon has counted is lost with the ring. */
 	stats__publish(p);
+	decoder__shutdown();
 	connection__close(&p->connection);
 	p->distance = 0;
 	stats__publish(p);
+}
+
+static DecodedXLogRecord *
+prefetch_take_record(XLogReaderState *reader)
+{
+	return decoder__take(&prefetcher, reader);
 }
 
 static const XLogPrefetchRoutine prefetch_routine = {
@@ -355,6 +394,7 @@ static const XLogPrefetchRoutine prefetch_routine = {
 	.record_released = prefetch_record_released,
 	.reset = prefetch_reset,
 	.shutdown = prefetch_shutdown,
+	.take_record = prefetch_take_record,
 };
 
 
@@ -377,6 +417,7 @@ startup_shmem(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	stats__shmem_init();
 	prefault__shmem_init();
+	decoder__shmem_init();
 	LWLockRelease(AddinShmemInitLock);
 }
 
@@ -398,6 +439,7 @@ _PG_init(void)
 				 errhint("Install a version of redoahead that is made for this release.")));
 		return;
 	}
+	decoder__init();
 	RegisterXLogPrefetchRoutine(&prefetch_routine);
 	defer__init();
 }

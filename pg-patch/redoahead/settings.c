@@ -15,6 +15,7 @@ char	   *redoahead_socket;
 int			redoahead_lookahead;
 int			redoahead_decode_buffer_size;
 int			redoahead_prefault;
+bool		redoahead_decoder;
 bool		redoahead_defer_checkpoint;
 uint32		redoahead_connection_changes;
 
@@ -79,6 +80,13 @@ settings__init(void)
 							64, 0, 1024,
 							PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
+	DefineCustomBoolVariable("redoahead.decoder",
+							 "Decodes WAL in a background worker in crash recovery.",
+							 "Used once a daemon has been connected.",
+							 &redoahead_decoder,
+							 true,
+							 PGC_POSTMASTER, 0,
+							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("redoahead.defer_checkpoint",
 							 "Accepts connections before the checkpoint after crash recovery.",
 							 NULL,

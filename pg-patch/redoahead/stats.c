@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 
+#include "decoder.h"
 #include "settings.h"
 #include "stats.h"
 
@@ -108,12 +109,15 @@ stats__publish(Prefetcher *p)
 {
 	const Connection *c = &p->connection;
 	const struct redoahead_ring *ring = c->emitter.ring;
-	const uint64 *counters = (const uint64 *) &p->counters;
+	Prefetcher	sum = {.counters = p->counters};
+	const uint64 *counters = (const uint64 *) &sum.counters;
 	bool		has_daemon = c->state == CONNECTION_CONNECTED || c->state == CONNECTION_STALLED;
 
 	if (!shared)
 		return;
 
+	if (decoder)
+		prefetcher__add_counters(&sum, &decoder->prefetcher.counters);
 	pg_atomic_write_u32(&shared->state, c->state);
 	pg_atomic_write_u32(&shared->pid, has_daemon ? c->daemon_pid : 0);
 	pg_atomic_write_u32(&shared->distance, p->distance);

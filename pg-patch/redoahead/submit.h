@@ -7,6 +7,7 @@
 
 #include "storage/bufmgr.h"
 
+#include "outbox.h"
 #include "prefetcher.h"
 
 /* References that are put into the ring before the daemon sees them, at most. */
@@ -34,14 +35,15 @@ submit__publish(Prefetcher *p)
 		connection__wake(&p->connection);
 }
 
-/* Submit a reference to the daemon.  True if it will get it. */
+/* Submit a reference to the daemon.  True if it will probably get it. */
 static inline bool
 submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
 {
 	Emitter    *e = &p->connection.emitter;
-	EmitResult	result = emit__put(e, ref);
+	bool		submitted = p->outbox ? outbox__put(p->outbox, ref) :
+		emit__put(e, ref) == EMIT_OK;
 
-	if (result == EMIT_OK)
+	if (submitted)
 	{
 		p->counters.emitted++;
 		if (e->head - e->published >= REFS_PER_PUBLISH)
@@ -49,7 +51,7 @@ submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
 	}
 	else
 		p->counters.dropped++;
-	return result == EMIT_OK;
+	return submitted;
 }
 
 /* Submit a block of a relation to the daemon, for the record at lsn. */

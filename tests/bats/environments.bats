@@ -12,15 +12,18 @@ setup_file() {
 }
 
 # Recover $DATA with the daemon, from a cold cache.  It must be what stock leaves.
-recover_as_stock() {		# REFERENCE
+recover_as_stock() {		# REFERENCE [LOG-LINE...]
+	local reference=$1
+	shift
+	[ $# -gt 0 ] || set -- "$connected"
 	evict "$DATA"
 	start_daemon "$DATA"
 	recover_with "$PATCHED" "$DATA"
 	stop_daemon "$DATA"
-	log_is "$DATA" "$connected"
+	log_is "$DATA" "$@"
 	daemon_has_read "$DATA" 1000
 	good_checksums "$DATA"
-	same_data "$1" "$DATA"
+	same_data "$reference" "$DATA"
 }
 
 with_settings() {			# SETTING...
@@ -46,7 +49,10 @@ with_io_method() {			# SETTING...
 
 # Lost otherwise: recovery where all workers are taken, or none is allowed.
 @test "without a free worker slot nothing but the worker is missing" {
-	with_settings max_worker_processes=0
+	copy_crashed
+	settings "$DATA" max_worker_processes=0
+	recover_as_stock "$WORK/reference" "$connected" \
+		'no background worker slot for the decoder; the startup process decodes WAL itself'
 	no grep -q 'prefault' "$DATA.log"
 }
 

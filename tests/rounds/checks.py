@@ -21,9 +21,10 @@ TRANSITIONS = (
     ('no daemon at', ('off',), 'off'),
     ('could not prefetch a block', ANY, None),
     ('not enough memory for', ANY, None),
+    ('decoder .* has not responded', ANY, None),
 )
-# After a reload the connection may have been closed, and without a line.
-SILENT_END = 'parameter "redoahead.socket" changed'
+# After a reload, or a kill of another process, the connection may have been closed without a line.
+SILENT_END = re.compile('parameter "redoahead.(socket|lookahead)" changed|processes terminated; reinitializing')
 
 # What may happen to the daemon's log for each fault, connection and second, and before them.
 DAEMON_LINES = 8
@@ -33,7 +34,7 @@ def server_log(lines, seconds, faults):
     """The lines of one server about redoahead: each a change of state, and not too many."""
     state, last, count, wrong = 'off', '', 0, []
     for line in lines:
-        if SILENT_END in line:
+        if SILENT_END.search(line):
             state, last = None, ''
         match = re.match(r'[\d.]+ \d+ (\w+):  (redoahead: .*)', line)
         if not match:

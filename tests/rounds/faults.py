@@ -94,12 +94,14 @@ def running_daemon(stage):
 
 @fault(seconds(None, 0, 0.05, 0.5), weight=4)
 def kill_daemon(stage, back):
+    running_daemon(stage)
     stage.end_daemon()
     return bring_back(stage, back)
 
 
 @fault(seconds(None, 0, 0.2))
 def end_daemon(stage, back):
+    running_daemon(stage)
     stage.end_daemon(signal.SIGTERM)
     return bring_back(stage, back)
 
@@ -133,7 +135,8 @@ def few_descriptors_daemon(stage, value):
 
     def undo():
         with contextlib.suppress(Missed):
-            set_soft_limit(daemon.pid, before)
+            if daemon.running():
+                set_soft_limit(daemon.pid, before)
     stage.after(duration, undo)
     return f'{most} for {duration} s'
 
@@ -254,6 +257,34 @@ def stop_startup(stage, duration):
             os.kill(pid, signal.SIGCONT)
     stage.after(duration, go_on)
     return f'for {duration} s'
+
+
+@fault(seconds(0.05, 0.5, 1.5), weight=4)
+def stop_decoder(stage, duration):
+    decoder = stage.server.decoder_pid()
+    try:
+        os.kill(decoder, signal.SIGSTOP)
+    except (TypeError, ProcessLookupError):
+        raise Missed('there was none') from None
+
+    def go_on():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(decoder, signal.SIGCONT)
+    stage.allowance += 0.3
+    stage.after(duration, go_on)
+    return f'for {duration} s'
+
+
+@fault(lambda dice: dice.choice(('SIGTERM', 'SIGKILL')), weight=4)
+def end_decoder(stage, name):
+    decoder = stage.server.decoder_pid()
+    # The server begins recovery anew when a process of its own is killed.
+    stage.may_end = stage.may_end or name == 'SIGKILL'
+    try:
+        os.kill(decoder, signal.Signals[name])
+    except (TypeError, ProcessLookupError):
+        raise Missed('there was none') from None
+    return name
 
 
 @fault(lambda dice: (name := dice.choice(list(RELOADS)), dice.choice(RELOADS[name])), weight=5)

@@ -105,16 +105,22 @@ class Recovering(postgres.Server):
         return self.ended - self.begun - sum(self.waits.values()) / 1e9
 
     def startup_pid(self):
-        """The startup process, or None."""
-        if self.startup:
-            return self.startup if os.path.exists(f'/proc/{self.startup}') else None
+        """The startup process, or None.  After a crash of another process there is a new one."""
+        if not self.startup or not os.path.exists(f'/proc/{self.startup}'):
+            self.startup = self.child_pid('postgres: startup')
+        return self.startup
+
+    def decoder_pid(self):
+        """The process that decodes WAL for it, or None."""
+        return self.child_pid('postgres: redoahead decoder')
+
+    def child_pid(self, title):
         with contextlib.suppress(OSError):
             with open(f'/proc/{self.pid}/task/{self.pid}/children', encoding='ascii') as file:
                 for pid in file.read().split():
                     with open(f'/proc/{pid}/cmdline', encoding='utf-8') as command:
-                        if command.read().startswith('postgres: startup'):
-                            self.startup = int(pid)
-                            return self.startup
+                        if command.read().startswith(title):
+                            return int(pid)
         return None
 
 

@@ -51,6 +51,8 @@ typedef struct RecentBlocks
 	int			shift;			/* hash bits to drop */
 } RecentBlocks;
 
+extern size_t recent_blocks__bytes(uint32_t blocks);
+extern void recent_blocks__init(RecentBlocks *table, void *memory, uint32_t blocks);
 extern bool recent_blocks__create(RecentBlocks *table, uint32_t blocks);
 extern void recent_blocks__destroy(RecentBlocks *table);
 

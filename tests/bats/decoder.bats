@@ -1,0 +1,186 @@
+#!/usr/bin/env bats
+# The decoder hands over records in crash recovery, and recovery ends as stock's does
+# whatever happens to it.
+
+load lib/servers
+
+setup_file() {
+	suite_begin
+	make_cluster "$WORK/crashed"
+	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
+	pgbench "$WORK/crashed" -iq -s 2
+	sql "$WORK/crashed" -c checkpoint
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
+	emit_message "$WORK/crashed"
+	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
+	crash_server "$WORK/crashed"
+	copy_cluster "$WORK/crashed" "$WORK/reference"
+	recover_with "$STOCK" "$WORK/reference"
+}
+
+# A record of 6 MB.
+emit_message() { sql "$1" -c "select pg_logical_emit_message(false, '', repeat('x', 6 * 1024 * 1024), true)" >/dev/null; }	# DATA
+
+decoder_pid() {				# DATA
+	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f 'postgres: redoahead decoder'
+}
+
+takes_records() { grep -q 'DEBUG:  redoahead: taking records from the decoder' "$1.log"; }
+runs() { grep -c 'DEBUG:  redoahead: took [1-9][0-9]* records from the decoder' "$1.log"; }	# DATA
+
+# Recover with few references ahead, so that the decoder lives as long as redo, and stop redo
+# while it takes records.  Their process ids are in $startup and $decoder.
+stop_amid_run() {
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.lookahead=4096
+	start_daemon "$DATA"
+	stop_startup "$DATA" "$DATA.log" 'taking records from the decoder' 3>&- &
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait $!
+	startup=$(startup_pid "$DATA")
+	wait_until "the stop" is_stopped "$startup"
+	decoder=$(decoder_pid "$DATA")
+}
+
+ends_as_stock() {			# LOG-LINE...
+	wait_until "the end of recovery" is_ready "$DATA"
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+	log_is "$DATA" "$connected" "$@"
+	good_checksums "$DATA"
+	same_data "$DATA" "$WORK/reference"
+}
+
+# Kilobytes that are allocated of a mapping that postmaster and decoder share.
+shared_kb() {				# DATA
+	local maps=/proc/$(head -n 1 "$1/postmaster.pid")/map_files range
+	# The server's own shared memory is there without the extension, too.
+	for range in $(grep -F '/dev/zero (deleted)' "${maps%map_files}maps" | cut -d' ' -f1); do
+		echo $(($(stat -Lc '%b * %B' "$maps/$(sed 's/\b0*\([0-9a-f]\)/\1/g' <<<"$range")") / 1024))
+	done
+}
+
+# Lost otherwise: the gain; and that is all that the decoder does.
+@test "the startup process takes records from the decoder, whose memory is given back" {
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	takes_records "$DATA"
+	wait_until "the end of recovery" is_ready "$DATA"
+	no decoder_pid "$DATA"
+	if [ "$UID" -eq 0 ]; then
+		shared_kb "$DATA" >"$CASE/shared"
+		# Of two mappings, buffers and the decoder's, one is empty but for counters.
+		[ "$(sort -n "$CASE/shared" | head -n 1)" -le 2048 ]
+	fi
+	ends_as_stock
+	[ "$(runs "$DATA")" -ge 1 ]
+}
+
+# Lost otherwise: a way to do without it.
+@test "with redoahead.decoder = off the startup process decodes all WAL" {
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=off
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	no takes_records "$DATA"
+	no grep -q 'redoahead decoder' "$DATA.log"
+	ends_as_stock
+}
+
+# Lost otherwise: recovery, which would wait as long as it is stopped.
+@test "a decoder that does not respond is left after 250 ms" {
+	stop_amid_run
+	kill -STOP "$decoder"
+	kill -CONT "$startup"
+	wait_until "the end of recovery" is_ready "$DATA"
+	kill -CONT "$decoder"
+	wait_until "the end of the decoder" is_gone "$decoder"
+	ends_as_stock "^decoder \(PID $decoder\) has not responded for 250 ms; the startup process decodes WAL itself\$"
+}
+
+# Lost otherwise: recovery, if an administrator ends it.
+@test "a decoder that is ended is not missed" {
+	stop_amid_run
+	kill -TERM "$decoder"
+	wait_until "the end of the decoder" is_gone "$decoder"
+	kill -CONT "$startup"
+	ends_as_stock
+}
+
+# Lost otherwise: the server, where it is killed for lack of memory.
+@test "after a kill of the decoder recovery begins anew, as after that of any process of the server" {
+	stop_amid_run
+	kill -CONT "$startup"
+	kill -KILL "$decoder"
+	ends_as_stock "$connected"
+	grep -q 'redoahead decoder.* was terminated by signal 9' "$DATA.log"
+}
+
+# Lost otherwise: recovery, if the daemon goes while records are taken.
+@test "without the daemon the startup process decodes WAL itself" {
+	stop_amid_run
+	stop_daemon "$DATA"
+	kill -CONT "$startup"
+	wait_until "the loss" grep -q 'redoahead: lost' "$DATA.log"
+	wait_until "the end of the decoder" is_gone "$decoder"
+	wait_until "the end of recovery" is_ready "$DATA"
+	stop_server "$DATA"
+	same_data "$DATA" "$WORK/reference"
+}
+
+# Lost otherwise: recovery of records that do not fit into shared memory.
+@test "a record larger than the decode buffer is read by the startup process, and then the decoder again" {
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.decode_buffer_size=4MB
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	ends_as_stock
+	[ "$(runs "$DATA")" -ge 2 ]
+}
+
+# Lost otherwise: recovery of WAL in which an incomplete record was overwritten, whose redo
+# consults the reader that has seen that.
+@test "an overwritten record and an end-of-recovery record in the WAL" {
+	local last segments checkpointer
+	copy_cluster "$WORK/reference" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1
+	start_server "$PATCHED" "$DATA"
+	pgbench "$DATA" -n -N -M prepared -c 4 -t 10000
+	emit_message "$DATA"
+	last=$(sql "$DATA" -c 'select pg_walfile_name(pg_current_wal_lsn())')
+	stop_server "$DATA" immediate
+	# The record ends in the last segment; leave its first part.
+	segments=($(ls "$DATA/pg_wal" | grep -xE '[0-9A-F]{24}'))
+	for i in "${!segments[@]}"; do
+		[[ ! ${segments[i + 2]:-$last} < $last ]] && rm "$DATA/pg_wal/${segments[i]}"
+	done
+	# This recovery overwrites it, and the next one begins before, since there is no checkpoint.
+	mv "$DATA.log" "$DATA.log.old"
+	stop_startup "$DATA" "$DATA.log" 'redo starts' 3>&- &
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait $!
+	wait_until "the checkpointer" pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer'
+	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
+	kill -STOP "$checkpointer"
+	kill -CONT "$(startup_pid "$DATA")"
+	end_recovery_without "$DATA" "$checkpointer"
+	wait_until "the end of recovery" is_ready "$DATA"
+	pgbench "$DATA" -n -N -c 2 -t 1000
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -W -m immediate stop >/dev/null
+	kill -KILL "$checkpointer"
+	wait_until "the end of the server" server_has_gone "$DATA"
+	copy_cluster "$DATA" "$CASE/stock"
+	settings "$CASE/stock" shared_preload_libraries=
+	recover_with "$STOCK" "$CASE/stock"
+	grep -q 'successfully skipped missing contrecord' "$CASE/stock.log"
+
+	mv "$DATA.log" "$DATA.log.old"
+	start_daemon "$DATA"
+	recover_with "$PATCHED" "$DATA"
+	stop_daemon "$DATA"
+	grep -q 'successfully skipped missing contrecord' "$DATA.log"
+	[ "$(runs "$DATA")" -ge 1 ]
+	same_data "$DATA" "$CASE/stock"
+}
