@@ -14,8 +14,7 @@
  * come as far, records are taken from it.  Each must link to the last one replayed.
  * When the run ends, for whatever reason, the startup process reads on after the
  * record that it has replayed last: an error in the WAL, or its end, is for it to
- * find.  It waits for the decoder at most STALL_TIMEOUT_MS, and each time twice as many
- * records come before the next run.
+ * find.  It waits for the decoder at most STALL_TIMEOUT_MS.
  */
 #include "postgres.h"
 
@@ -41,10 +40,13 @@
 #define MIN_DISTANCE		4096
 #define MIN_BUFFER_SIZE		(4 * 1024 * 1024)
 
-/* Records that the startup process reads itself before the first run, and the next. */
+/*
+ * Records that the startup process reads itself before the first run, and the next.  That
+ * doubles after each run that gave less, or that was left.
+ */
 #define RECORDS_BEFORE_FIRST	3
 #define RECORDS_BEFORE_NEXT		1024
-#define MAX_STALLS				20
+#define MAX_RECORDS_BEFORE_NEXT	(1024 * 1024 * 1024)
 
 /* How often to look for a record before sleeping, and how long to sleep, us. */
 #define SPINS				200
@@ -63,21 +65,25 @@ static struct
 {
 	bool		active;			/* begun, and not over */
 	bool		taking;			/* records are taken from it */
-	bool		no_slot;		/* it could not be started */
-	int			stalls;			/* times that it did not respond, at most MAX_STALLS */
+	bool		impossible;		/* it could not be started */
 	int			pid;			/* of the decoder that records are taken from */
 	uint64		taken;			/* records */
 	uint64		handed;			/* as last read */
 	uint32		wait;			/* records to read before the next run */
+	uint32		next_wait;		/* the same after this run */
 	XLogSegNo	segment;		/* in the process title */
-} run = {.wait = RECORDS_BEFORE_FIRST};
+} run = {.wait = RECORDS_BEFORE_FIRST,.next_wait = RECORDS_BEFORE_NEXT};
 
-/* May a run begin now? */
+/*
+ * May a run begin now?  Only on the last timeline: before that, which file has the next
+ * WAL depends on the history, and reading on after the run could miss it.
+ */
 static bool
-may_begin(Prefetcher *p)
+may_begin(Prefetcher *p, const XLogReaderState *reader)
 {
-	if (!decoder || run.no_slot || p->distance < MIN_DISTANCE || !AmStartupProcess() ||
-		!IsUnderPostmaster || !InRecovery || ArchiveRecoveryRequested)
+	if (!decoder || run.impossible || p->distance < MIN_DISTANCE || !AmStartupProcess() ||
+		!IsUnderPostmaster || !InRecovery || ArchiveRecoveryRequested ||
+		reader->seg.ws_tli != recoveryTargetTLI || !decoder__is_usable())
 		return false;
 	if (run.wait > 0)
 	{
@@ -105,12 +111,12 @@ begin(Prefetcher *p, const XLogReaderState *reader)
 	uint32		blocks = prefetcher__recent_blocks(p, p->distance);
 	PrefetchCounters counters = d->prefetcher.counters;
 
-	run.wait = RECORDS_BEFORE_NEXT << run.stalls;
+	run.wait = run.next_wait;
 	if (buffer_size < MIN_BUFFER_SIZE ||
 		!decoder__allocate(p->distance, buffer_size, blocks))
 		return;
 
-	prefetcher__add_counters(p, &counters);
+	prefetcher__add_counters(&p->counters, &counters);
 	d->begin_lsn = reader->EndRecPtr;
 	d->previous_lsn = reader->ReadRecPtr;
 	d->timeline = reader->seg.ws_tli;
@@ -123,11 +129,18 @@ begin(Prefetcher *p, const XLogReaderState *reader)
 	if (!run.active)
 	{
 		pg_atomic_write_u32(&d->busy, 0);
-		run.no_slot = true;
+		run.impossible = true;
 		ereport(LOG,
 				(errmsg("redoahead: no background worker slot for the decoder; the startup process decodes WAL itself"),
 				 errhint("You might need to increase \"%s\".", "max_worker_processes")));
 	}
+}
+
+/* Try less often. */
+static void
+back_off(void)
+{
+	run.next_wait = Min(2 * run.next_wait, MAX_RECORDS_BEFORE_NEXT);
 }
 
 /*
@@ -144,7 +157,9 @@ decoder__stop(void)
 			(errmsg_internal("redoahead: took %llu records from the decoder",
 							 (unsigned long long) run.taken)));
 	run.active = run.taking = false;
-	run.wait = RECORDS_BEFORE_NEXT << run.stalls;
+	if (run.taken < run.next_wait)
+		back_off();
+	run.wait = run.next_wait;
 }
 
 /* No record of the last run is used any more: whoever comes last frees the memory. */
@@ -219,7 +234,7 @@ has_record(void)
 		return true;
 	if (stalled)
 	{
-		run.stalls = Min(run.stalls + 1, MAX_STALLS);
+		back_off();
 		ereport(LOG,
 				(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
 						run.pid, STALL_TIMEOUT_MS)));
@@ -259,6 +274,15 @@ prefetch_records(const Decoder *d)
 	}
 }
 
+/* The decoder may overwrite the record at the LSN, and those before it. */
+static inline void
+release_record(Decoder *d, XLogRecPtr lsn)
+{
+	/* After all that redo has read of them. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	pg_atomic_write_u64(&d->replayed_lsn, lsn);
+}
+
 /*
  * The record that follows the one that was returned last, if the decoder has it.  See
  * take_record() in XLogPrefetchRoutine.
@@ -269,13 +293,13 @@ decoder__take(Prefetcher *p, XLogReaderState *reader)
 	Decoder    *d = decoder;
 
 	if (likely(run.taking))
-		pg_atomic_write_u64(&d->replayed_lsn, reader->ReadRecPtr);
+		release_record(d, reader->ReadRecPtr);
 	else if (!run.active)
 	{
 		/* If it was stopped. */
 		if (d && d->buffer && !pg_atomic_read_u32(&d->unused))
 			release_run();
-		if (may_begin(p))
+		if (may_begin(p, reader))
 			begin(p, reader);
 		return NULL;
 	}
@@ -306,7 +330,7 @@ decoder__take(Prefetcher *p, XLogReaderState *reader)
 		}
 		/* The startup process has been here before. */
 		run.taken++;
-		pg_atomic_write_u64(&d->replayed_lsn, record->lsn);
+		release_record(d, record->lsn);
 	}
 	if (!run.active)
 		release_run();

@@ -56,6 +56,7 @@ extern void decoder__init(void);
 extern void decoder__shmem_init(void);
 extern bool decoder__allocate(int distance, size_t buffer_size, uint32 blocks);
 extern void decoder__release_memory(void);
+extern bool decoder__is_usable(void);
 extern DecodedXLogRecord *decoder__take(Prefetcher *p, XLogReaderState *reader);
 extern Prefetcher *decoder__replaying(Prefetcher *p);
 extern void decoder__submit(Prefetcher *p);

@@ -24,6 +24,7 @@ Decoder    *decoder;
 /* The rest of the memory: "size" bytes after the Decoder. */
 static char *memory;
 static size_t memory_size;
+static bool unusable;			/* it crashed, or memory is not zero again */
 
 /* Sizes of the parts of the memory, all of which begin with zeros. */
 typedef struct Layout
@@ -96,22 +97,34 @@ decoder__init(void)
 	(void) madvise(memory, memory_size, MADV_HUGEPAGE);
 }
 
-/* Also called when the postmaster begins anew after a crash. */
+/*
+ * Also called when the postmaster begins anew after a crash.  If there was a decoder then,
+ * it may have been what crashed, and could again and again: do without from now on.
+ */
 void
 decoder__shmem_init(void)
 {
-	if (decoder && !IsUnderPostmaster)
-	{
-		memset(decoder, 0, sizeof(*decoder));
-		decoder__release_memory();
-	}
+	if (!decoder || IsUnderPostmaster)
+		return;
+	if (pg_atomic_read_u32(&decoder->busy) != 0)
+		unusable = true;
+	memset(decoder, 0, sizeof(*decoder));
+	decoder__release_memory();
+}
+
+/* Inherited from the postmaster, which has seen the crash. */
+bool
+decoder__is_usable(void)
+{
+	return !unusable;
 }
 
 /* Give the memory back to the system.  It reads as zeros then. */
 void
 decoder__release_memory(void)
 {
-	(void) madvise(memory, memory_size, MADV_REMOVE);
+	if (madvise(memory, memory_size, MADV_REMOVE) < 0)
+		unusable = true;
 }
 
 /* Take the next part of the memory. */
@@ -141,6 +154,8 @@ decoder__allocate(int distance, size_t buffer_size, uint32 blocks)
 		return false;
 
 	decoder__release_memory();
+	if (unusable)
+		return false;
 	memset(d, 0, sizeof(*d));
 	d->distance = distance;
 	d->buffer_size = buffer_size;

@@ -40,7 +40,7 @@ bool		decoder_is_this;
 
 static struct
 {
-	bool		ending;			/* at a record that is not handed over */
+	bool		ending;			/* at WAL that is not handed over */
 	XLogReaderState *reader;
 	uint64		decoded;		/* records that are handed over, or will be */
 	uint64		handed;
@@ -52,6 +52,34 @@ static struct
 } self = {.fd = -1};
 
 PGDLLEXPORT void redoahead_decoder_main(Datum arg);
+
+/* Let the startup process have the records before the "end"-th one. */
+static void
+hand_over(uint64 end)
+{
+	Decoder    *d = decoder;
+
+	outbox__publish(&d->outbox);
+	if (end > self.handed)
+	{
+		self.handed = end;
+		pg_write_barrier();
+		pg_atomic_write_u64(&d->handed, end);
+	}
+}
+
+/*
+ * There are no more records: the startup process reads on after the last one.  It need not
+ * wait until the look-ahead is complete.
+ */
+static void
+end_run(void)
+{
+	self.ending = true;
+	hand_over(self.decoded);
+	pg_write_barrier();
+	pg_atomic_write_u32(&decoder->ended, 1);
+}
 
 /* Open the segment that has the LSN. */
 static bool
@@ -80,7 +108,10 @@ read_page(XLogReaderState *reader, XLogRecPtr page_lsn, int wanted, XLogRecPtr t
 	uint32		offset = XLogSegmentOffset(page_lsn, wal_segment_size);
 
 	if (!open_segment(page_lsn))
+	{
+		end_run();
 		return -1;
+	}
 	reader->seg.ws_tli = decoder->timeline;
 	if (page_lsn < self.piece_lsn || page_lsn >= self.piece_lsn + self.piece_bytes)
 	{
@@ -94,7 +125,10 @@ read_page(XLogReaderState *reader, XLogRecPtr page_lsn, int wanted, XLogRecPtr t
 		self.piece_bytes = Max(got, 0);
 	}
 	if (page_lsn + XLOG_BLCKSZ > self.piece_lsn + self.piece_bytes)
+	{
+		end_run();
 		return -1;
+	}
 	memcpy(page, self.piece + (page_lsn - self.piece_lsn), XLOG_BLCKSZ);
 	return XLOG_BLCKSZ;
 }
@@ -115,28 +149,14 @@ ends_run(const DecodedXLogRecord *record)
 		  info == XLOG_OVERWRITE_CONTRECORD));
 }
 
-/* Let the startup process have the records before the "end"-th one. */
-static void
-hand_over(uint64 end)
-{
-	Decoder    *d = decoder;
-
-	outbox__publish(&d->outbox);
-	if (end > self.handed)
-	{
-		self.handed = end;
-		pg_write_barrier();
-		pg_atomic_write_u64(&d->handed, end);
-	}
-}
-
 /* A record has been decoded; its references have not been passed yet. */
 void
 decoder_worker__decoded(const DecodedXLogRecord *record)
 {
 	Decoder    *d = decoder;
 
-	self.ending = self.ending || ends_run(record);
+	if (!self.ending && ends_run(record))
+		end_run();
 	if (self.ending)
 		return;
 	d->records[self.decoded & d->mask] = unconstify(DecodedXLogRecord *, record);
@@ -168,13 +188,20 @@ decode(XLogPrefetcher *prefetcher)
 	while (!ShutdownRequestPending && pg_atomic_read_u32(&d->stop) == 0)
 	{
 		XLogRecPtr	replayed_lsn = pg_atomic_read_u64(&d->replayed_lsn);
-		const DecodedXLogRecord *open = XLogPrefetcherLookAhead(prefetcher, replayed_lsn);
-		bool		all = self.ending || (open == NULL && self.reader->errormsg_deferred);
+		const DecodedXLogRecord *open;
 
-		/* A record with more references than the distance is never complete. */
-		hand_over(all || replayed_lsn >= handed_lsn ? self.decoded : records_before(open));
-		if (all)
+		/* What redo has read of these records, it has read before. */
+		pg_memory_barrier();
+		open = XLogPrefetcherLookAhead(prefetcher, replayed_lsn);
+		if (self.ending)
 			break;
+		if (open == NULL && self.reader->errormsg_deferred)
+		{
+			end_run();
+			break;
+		}
+		/* A record with more references than the distance is never complete. */
+		hand_over(replayed_lsn >= handed_lsn ? self.decoded : records_before(open));
 		if (self.handed > 0)
 			handed_lsn = d->records[(self.handed - 1) & d->mask]->lsn;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,

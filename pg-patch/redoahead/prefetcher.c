@@ -74,13 +74,10 @@ prefetcher__recent_blocks(const Prefetcher *p, int distance)
 
 /* Add what another Prefetcher has counted. */
 void
-prefetcher__add_counters(Prefetcher *p, const PrefetchCounters *counters)
+prefetcher__add_counters(PrefetchCounters *to, const PrefetchCounters *from)
 {
-	uint64	   *sum = (uint64 *) &p->counters;
-	const uint64 *add = (const uint64 *) counters;
-
-	for (size_t i = 0; i < sizeof(*counters) / sizeof(*add); i++)
-		sum[i] += add[i];
+	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64); i++)
+		((uint64 *) to)[i] += ((const uint64 *) from)[i];
 }
 
 /*

@@ -92,7 +92,7 @@ extern int	prefetcher__distance(const Prefetcher *p);
 extern size_t prefetcher__decode_buffer_size(const Prefetcher *p);
 extern uint32 prefetcher__recent_blocks(const Prefetcher *p, int distance);
 extern uint32 prefetcher__max_recent_blocks(int distance);
-extern void prefetcher__add_counters(Prefetcher *p, const PrefetchCounters *counters);
+extern void prefetcher__add_counters(PrefetchCounters *to, const PrefetchCounters *from);
 extern bool prefetcher__allocate(Prefetcher *p, int distance);
 extern void prefetcher__forget(Prefetcher *p);
 

@@ -109,8 +109,8 @@ stats__publish(Prefetcher *p)
 {
 	const Connection *c = &p->connection;
 	const struct redoahead_ring *ring = c->emitter.ring;
-	Prefetcher	sum = {.counters = p->counters};
-	const uint64 *counters = (const uint64 *) &sum.counters;
+	PrefetchCounters sum = p->counters;
+	const uint64 *counters = (const uint64 *) &sum;
 	bool		has_daemon = c->state == CONNECTION_CONNECTED || c->state == CONNECTION_STALLED;
 
 	if (!shared)

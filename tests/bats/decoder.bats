@@ -10,7 +10,9 @@ setup_file() {
 	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
 	pgbench "$WORK/crashed" -iq -s 2
 	sql "$WORK/crashed" -c checkpoint
+	as_server_user "$PATCHED/bin/pg_basebackup" -h "$WORK/crashed" -D "$WORK/backup" -X none --no-sync --checkpoint=fast
 	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
+	sql "$WORK/crashed" -c 'select pg_current_wal_lsn()' >"$WORK/middle"
 	emit_message "$WORK/crashed"
 	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
 	crash_server "$WORK/crashed"
@@ -49,6 +51,29 @@ ends_as_stock() {			# LOG-LINE...
 	log_is "$DATA" "$connected" "$@"
 	good_checksums "$DATA"
 	same_data "$DATA" "$WORK/reference"
+}
+
+stop_checkpointer() {
+	wait_until "the checkpointer" pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer'
+	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
+	kill -STOP "$checkpointer"
+}
+
+# Write something, crash, and recover, which must end as stock does, whose log is in $CASE/stock.log.
+crash_without_checkpoint() {
+	wait_until "the end of recovery" is_ready "$DATA"
+	pgbench "$DATA" -n -N -M prepared -c 2 -t 2000
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -W -m immediate stop >/dev/null
+	kill -KILL "$checkpointer"
+	wait_until "the end of the server" server_has_gone "$DATA"
+	copy_cluster "$DATA" "$CASE/stock"
+	settings "$CASE/stock" shared_preload_libraries=
+	recover_with "$STOCK" "$CASE/stock"
+	mv "$DATA.log" "$DATA.log.old"
+	start_daemon "$DATA"
+	recover_with "$PATCHED" "$DATA"
+	stop_daemon "$DATA"
+	same_data "$DATA" "$CASE/stock"
 }
 
 # Kilobytes that are allocated of a mapping that postmaster and decoder share.
@@ -116,6 +141,8 @@ shared_kb() {				# DATA
 	kill -KILL "$decoder"
 	ends_as_stock "$connected"
 	grep -q 'redoahead decoder.* was terminated by signal 9' "$DATA.log"
+	# Nor is it used again.
+	[ "$(grep -c "taking records from the decoder" "$DATA.log")" -eq 1 ]
 }
 
 # Lost otherwise: recovery, if the daemon goes while records are taken.
@@ -143,7 +170,7 @@ shared_kb() {				# DATA
 # Lost otherwise: recovery of WAL in which an incomplete record was overwritten, whose redo
 # consults the reader that has seen that.
 @test "an overwritten record and an end-of-recovery record in the WAL" {
-	local last segments checkpointer
+	local last segments
 	copy_cluster "$WORK/reference" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1
 	start_server "$PATCHED" "$DATA"
@@ -161,26 +188,27 @@ shared_kb() {				# DATA
 	stop_startup "$DATA" "$DATA.log" 'redo starts' 3>&- &
 	start_server --no-wait "$PATCHED" "$DATA"
 	wait $!
-	wait_until "the checkpointer" pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer'
-	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
-	kill -STOP "$checkpointer"
+	stop_checkpointer
 	kill -CONT "$(startup_pid "$DATA")"
 	end_recovery_without "$DATA" "$checkpointer"
-	wait_until "the end of recovery" is_ready "$DATA"
-	pgbench "$DATA" -n -N -c 2 -t 1000
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -W -m immediate stop >/dev/null
-	kill -KILL "$checkpointer"
-	wait_until "the end of the server" server_has_gone "$DATA"
-	copy_cluster "$DATA" "$CASE/stock"
-	settings "$CASE/stock" shared_preload_libraries=
-	recover_with "$STOCK" "$CASE/stock"
+	crash_without_checkpoint
 	grep -q 'successfully skipped missing contrecord' "$CASE/stock.log"
-
-	mv "$DATA.log" "$DATA.log.old"
-	start_daemon "$DATA"
-	recover_with "$PATCHED" "$DATA"
-	stop_daemon "$DATA"
 	grep -q 'successfully skipped missing contrecord' "$DATA.log"
 	[ "$(runs "$DATA")" -ge 1 ]
-	same_data "$DATA" "$CASE/stock"
+}
+
+# Lost otherwise: what was written after a point-in-time recovery; and WAL that it was to
+# exclude would be replayed, which is still there on the old timeline.
+@test "a crash after a promotion, before its first checkpoint" {
+	copy_cluster "$WORK/backup" "$DATA"
+	as_server_user cp -r "$WORK/crashed/pg_wal/." "$DATA/pg_wal"
+	as_server_user touch "$DATA/recovery.signal"
+	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1 restore_command=false hot_standby=on \
+		recovery_target_lsn="$(cat "$WORK/middle")" recovery_target_action=pause
+	start_server "$PATCHED" "$DATA"
+	wait_until "the target" eval '[ "$(sql "$DATA" -c "select pg_get_wal_replay_pause_state()")" = paused ]'
+	stop_checkpointer
+	sql "$DATA" -c 'select pg_promote(false)'
+	crash_without_checkpoint
+	[ -e "$DATA/pg_wal/00000002.history" ]
 }

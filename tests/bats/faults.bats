@@ -334,20 +334,18 @@ prefetched_by() {			# SERVER DATA
 
 @test "the look-ahead can be changed back and forth in mid-recovery" {
 	begin_with_daemon
-	local connections=1
-	for distance in 64 1048576 100 8192; do
+	for distance in 64 1048576 100; do
 		settings "$DATA" redoahead.lookahead=$distance
 		reload "$DATA"
 		feed_until "$DATA" "parameter \"redoahead.lookahead\" changed to \"$distance\""
+		feed "$DATA"
 		# More needs another ring.
-		[ "$distance" -lt 1000 ] || connections=$((connections + 1))
-		until [ "$(grep -c 'redoahead: connected' "$DATA.log")" -eq "$connections" ]; do
+		until [ "$distance" -lt 65536 ] || [ "$(grep -c 'redoahead: connected' "$DATA.log")" -eq 2 ]; do
 			feed "$DATA"
 			sleep 0.1
 		done
-		feed "$DATA"
 	done
-	finish_with_daemon "$connected" "$connected" "$connected"
+	finish_with_daemon "$connected" "$connected"
 	daemon_has_read "$DATA" 1000
 }
 

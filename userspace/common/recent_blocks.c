@@ -5,11 +5,7 @@
  */
 #include "common/recent_blocks.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
-
-/* Alignment of a large table: that of a huge page. */
-#define HUGE_PAGE_BYTES		(2 * 1024 * 1024)
 
 /* Bits of the number of sets for so many blocks. */
 static int
@@ -45,23 +41,23 @@ recent_blocks__init(RecentBlocks *table, void *memory, uint32_t blocks)
 	table->blocks = memory;
 }
 
-/* Create a table.  Returns false if there isn't enough memory. */
+/*
+ * Create a table.  Its memory is allocated when it is used.  Returns false if there isn't
+ * enough.
+ */
 bool
 recent_blocks__create(RecentBlocks *table, uint32_t blocks)
 {
 	size_t		size = recent_blocks__bytes(blocks);
-	void	   *memory = aligned_alloc(size < HUGE_PAGE_BYTES ? 64 : HUGE_PAGE_BYTES, size);
+	void	   *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == NULL)
-	{
-		memset(table, 0, sizeof(*table));
+	memset(table, 0, sizeof(*table));
+	if (memory == MAP_FAILED)
 		return false;
-	}
 
 	/* Access is random; with small pages each one costs a TLB miss, too. */
-	if (size >= HUGE_PAGE_BYTES)
-		(void) madvise(memory, size, MADV_HUGEPAGE);
-	memset(memory, 0, size);
+	(void) madvise(memory, size, MADV_HUGEPAGE);
 	recent_blocks__init(table, memory, blocks);
 	return true;
 }
@@ -70,6 +66,8 @@ recent_blocks__create(RecentBlocks *table, uint32_t blocks)
 void
 recent_blocks__destroy(RecentBlocks *table)
 {
-	free(table->blocks);
+	if (table->blocks != NULL)
+		(void) munmap(table->blocks,
+					  (size_t) table->nsets * RECENT_BLOCKS_WAYS * sizeof(RecentBlock));
 	memset(table, 0, sizeof(*table));
 }

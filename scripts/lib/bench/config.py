@@ -41,6 +41,8 @@ CONFIGS = {config.name: config for config in (
            traced='pages'),
     Config('no-prefault', 'redoahead, prefault off', 'patched',
            {**EXTENSION, 'redoahead.prefault': '0'}, daemon=True),
+    Config('no-decoder', 'redoahead, decoder off', 'patched',
+           {**EXTENSION, 'redoahead.decoder': 'off'}, daemon=True),
     Config('no-defer', 'redoahead, defer_checkpoint off', 'patched',
            {**EXTENSION, 'redoahead.defer_checkpoint': 'off'}, daemon=True),
     Config('absent', 'extension, no daemon', 'patched', EXTENSION),
