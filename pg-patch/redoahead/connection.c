@@ -372,6 +372,14 @@ wanted(void)
 		(io_direct_flags & IO_DIRECT_DATA) == 0;
 }
 
+/* Will connection__poll() try to connect?  Then "refs" must have been set. */
+bool
+connection__may_connect(const Connection *c, uint64 now)
+{
+	return (c->state == CONNECTION_OFF || c->state == CONNECTION_DISCONNECTED) &&
+		now >= c->deadline && InRecovery && wanted();
+}
+
 /* Leave the present daemon for the one that the settings name now. */
 static ConnectionEvent
 reconnect(Connection *c)
@@ -400,7 +408,7 @@ connection__poll(Connection *c, uint64 now)
 	{
 		case CONNECTION_OFF:
 		case CONNECTION_DISCONNECTED:
-			if (wanted() && InRecovery && connection__may_connect(c, now))
+			if (connection__may_connect(c, now))
 				try_connect(c, now);
 			break;
 		case CONNECTION_CONNECTING:

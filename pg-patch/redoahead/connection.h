@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "emit.h"
+#include "settings.h"
 
 typedef enum ConnectionState
 {
@@ -51,16 +52,16 @@ typedef struct Connection
 	uint64		wakeups;		/* times the daemon had to be woken */
 } Connection;
 
+extern bool connection__may_connect(const Connection *c, uint64 now);
 extern ConnectionEvent connection__poll(Connection *c, uint64 now);
 extern void connection__wake(Connection *c);
 extern void connection__close(Connection *c);
 
-/* May connection__poll() connect?  Then "refs" must have been set. */
-static inline bool
-connection__may_connect(const Connection *c, uint64 now)
+/* Connect anew: the ring has become too small. */
+static inline void
+connection__renew(Connection *c)
 {
-	return (c->state == CONNECTION_OFF || c->state == CONNECTION_DISCONNECTED) &&
-		now >= c->deadline;
+	c->settings_seen = redoahead_connection_changes - 1;
 }
 
 /* May references be submitted to the daemon? */

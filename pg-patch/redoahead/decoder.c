@@ -67,7 +67,8 @@ static struct
 	bool		taking;			/* records are taken from it */
 	bool		impossible;		/* it could not be started */
 	int			pid;			/* of the decoder that records are taken from */
-	uint64		taken;			/* records */
+	uint64		next;			/* the record to look at next, from 0 on */
+	uint64		taken;			/* records that were replayed */
 	uint64		handed;			/* as last read */
 	uint32		wait;			/* records to read before the next run */
 	uint32		next_wait;		/* the same after this run */
@@ -124,7 +125,7 @@ begin(Prefetcher *p, const XLogReaderState *reader)
 
 	run.active = RegisterDynamicBackgroundWorker(&worker, NULL);
 	run.taking = false;
-	run.taken = run.handed = 0;
+	run.next = run.taken = run.handed = 0;
 	run.segment = 0;
 	if (!run.active)
 	{
@@ -207,7 +208,7 @@ has_record(void)
 	bool		ended = false;
 	bool		stalled = false;
 
-	if (run.taken != run.handed)
+	if (run.next != run.handed)
 		return true;
 	for (int i = 0; !ended && !stalled; i++)
 	{
@@ -216,7 +217,7 @@ has_record(void)
 		pg_read_barrier();
 		run.handed = pg_atomic_read_u64(&d->handed);
 		pg_read_barrier();
-		if (run.taken != run.handed || !run.taking)
+		if (run.next != run.handed || !run.taking)
 			break;
 		if (i < SPINS)
 		{
@@ -230,11 +231,12 @@ has_record(void)
 		pg_usleep(SLEEP_US);
 		pgstat_report_wait_end();
 	}
-	if (run.taken != run.handed)
+	if (run.next != run.handed)
 		return true;
 	if (stalled)
 	{
-		back_off();
+		if (run.taken >= run.next_wait)
+			back_off();
 		ereport(LOG,
 				(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
 						run.pid, STALL_TIMEOUT_MS)));
@@ -265,9 +267,9 @@ show_segment(XLogRecPtr lsn)
 static inline void
 prefetch_records(const Decoder *d)
 {
-	if (run.taken + RECORDS_AHEAD < run.handed)
+	if (run.next + RECORDS_AHEAD < run.handed)
 	{
-		const char *record = (const char *) d->records[(run.taken + RECORDS_AHEAD) & d->mask];
+		const char *record = (const char *) d->records[(run.next + RECORDS_AHEAD) & d->mask];
 
 		for (int i = 0; i < RECORD_LINES; i++)
 			__builtin_prefetch(record + i * CACHE_LINE);
@@ -306,12 +308,13 @@ decoder__take(Prefetcher *p, XLogReaderState *reader)
 
 	while (has_record())
 	{
-		DecodedXLogRecord *record = d->records[run.taken & d->mask];
+		DecodedXLogRecord *record = d->records[run.next & d->mask];
 
 		if (likely(record->header.xl_prev == reader->ReadRecPtr))
 		{
 			prefetch_records(d);
 			show_segment(record->lsn);
+			run.next++;
 			run.taken++;
 			if (unlikely(!run.taking))
 			{
@@ -329,7 +332,7 @@ decoder__take(Prefetcher *p, XLogReaderState *reader)
 			break;
 		}
 		/* The startup process has been here before. */
-		run.taken++;
+		run.next++;
 		release_record(d, record->lsn);
 	}
 	if (!run.active)

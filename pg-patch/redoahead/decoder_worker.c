@@ -107,7 +107,9 @@ read_page(XLogReaderState *reader, XLogRecPtr page_lsn, int wanted, XLogRecPtr t
 {
 	uint32		offset = XLogSegmentOffset(page_lsn, wal_segment_size);
 
-	if (!open_segment(page_lsn))
+	/* Nobody waits for more. */
+	if (self.ending || ShutdownRequestPending || pg_atomic_read_u32(&decoder->stop) != 0 ||
+		!open_segment(page_lsn))
 	{
 		end_run();
 		return -1;

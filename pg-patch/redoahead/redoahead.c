@@ -138,6 +138,8 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 		!prefetcher__allocate(p, distance))
 		return false;
 
+	if ((uint32) distance > p->connection.emitter.capacity)
+		connection__renew(&p->connection);
 	p->distance = distance;
 	*max_distance = distance;
 	*decode_buffer_size = prefetcher__decode_buffer_size(p);

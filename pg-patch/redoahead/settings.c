@@ -24,12 +24,8 @@ uint32		redoahead_connection_changes;
 static void
 assign_lookahead(int newval, void *extra)
 {
-	if (!AmStartupProcess() || newval == redoahead_lookahead)
-		return;
-	XLogPrefetchReconfigure();
-	/* The ring may be too small. */
-	if (newval > redoahead_lookahead)
-		redoahead_connection_changes++;
+	if (AmStartupProcess() && newval != redoahead_lookahead)
+		XLogPrefetchReconfigure();
 }
 
 static void
