@@ -80,7 +80,7 @@ settings__init(void)
 							 "Decodes WAL in a background worker in crash recovery.",
 							 "Used once a daemon has been connected.",
 							 &redoahead_decoder,
-							 true,
+							 false,
 							 PGC_POSTMASTER, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("redoahead.defer_checkpoint",

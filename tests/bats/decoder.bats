@@ -34,7 +34,7 @@ runs() { grep -c 'DEBUG:  redoahead: took [1-9][0-9]* records from the decoder' 
 # while it takes records.  Their process ids are in $startup and $decoder.
 stop_amid_run() {
 	copy_crashed
-	settings "$DATA" log_min_messages=debug1 redoahead.lookahead=4096
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=4096
 	start_daemon "$DATA"
 	stop_startup "$DATA" "$DATA.log" 'taking records from the decoder' 3>&- &
 	start_server --no-wait "$PATCHED" "$DATA"
@@ -88,7 +88,7 @@ shared_kb() {				# DATA
 # Lost otherwise: the gain; and that is all that the decoder does.
 @test "the startup process takes records from the decoder, whose memory is given back" {
 	copy_crashed
-	settings "$DATA" log_min_messages=debug1
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on
 	start_daemon "$DATA"
 	start_server "$PATCHED" "$DATA"
 	takes_records "$DATA"
@@ -104,9 +104,9 @@ shared_kb() {				# DATA
 }
 
 # Lost otherwise: a way to do without it.
-@test "with redoahead.decoder = off the startup process decodes all WAL" {
+@test "without redoahead.decoder the startup process decodes all WAL" {
 	copy_crashed
-	settings "$DATA" log_min_messages=debug1 redoahead.decoder=off
+	settings "$DATA" log_min_messages=debug1
 	start_daemon "$DATA"
 	start_server "$PATCHED" "$DATA"
 	no takes_records "$DATA"
@@ -160,7 +160,7 @@ shared_kb() {				# DATA
 # Lost otherwise: recovery of records that do not fit into shared memory.
 @test "a record larger than the decode buffer is read by the startup process, and then the decoder again" {
 	copy_crashed
-	settings "$DATA" log_min_messages=debug1 redoahead.decode_buffer_size=4MB
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.decode_buffer_size=4MB
 	start_daemon "$DATA"
 	start_server "$PATCHED" "$DATA"
 	ends_as_stock
@@ -172,7 +172,7 @@ shared_kb() {				# DATA
 @test "an overwritten record and an end-of-recovery record in the WAL" {
 	local last segments
 	copy_cluster "$WORK/reference" "$DATA"
-	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1
+	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1 redoahead.decoder=on
 	start_server "$PATCHED" "$DATA"
 	pgbench "$DATA" -n -N -M prepared -c 4 -t 10000
 	emit_message "$DATA"
@@ -203,7 +203,7 @@ shared_kb() {				# DATA
 	copy_cluster "$WORK/backup" "$DATA"
 	as_server_user cp -r "$WORK/crashed/pg_wal/." "$DATA/pg_wal"
 	as_server_user touch "$DATA/recovery.signal"
-	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1 restore_command=false hot_standby=on \
+	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1 redoahead.decoder=on restore_command=false hot_standby=on \
 		recovery_target_lsn="$(cat "$WORK/middle")" recovery_target_action=pause
 	start_server "$PATCHED" "$DATA"
 	wait_until "the target" eval '[ "$(sql "$DATA" -c "select pg_get_wal_replay_pause_state()")" = paused ]'

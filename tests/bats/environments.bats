@@ -50,7 +50,7 @@ with_io_method() {			# SETTING...
 # Lost otherwise: recovery where all workers are taken, or none is allowed.
 @test "without a free worker slot nothing but the worker is missing" {
 	copy_crashed
-	settings "$DATA" max_worker_processes=0
+	settings "$DATA" max_worker_processes=0 redoahead.decoder=on
 	recover_as_stock "$WORK/reference" "$connected" \
 		'no background worker slot for the decoder; the startup process decodes WAL itself'
 	no grep -q 'prefault' "$DATA.log"

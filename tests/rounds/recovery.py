@@ -116,7 +116,7 @@ def run(site, plan):
 
 
 def begin(there):
-    workload.add_settings(there.data, {'shared_preload_libraries': 'redoahead'})
+    workload.add_settings(there.data, {'shared_preload_libraries': 'redoahead', 'redoahead.decoder': 'on'})
     there.settings(**there.plan.settings)
     there.start_daemon()
     there.idle = stage.wait_until('a daemon that has written its statistics',

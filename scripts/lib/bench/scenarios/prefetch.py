@@ -5,13 +5,13 @@ from ..scenario import Scenario
 
 CONFIGS = {
     'pgbench-off': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'default-warm', 'patched', 'unset',
-                                 'absent', 'killed', 'stopped', 'no-prefault', 'no-decoder', 'no-defer',
+                                 'absent', 'killed', 'stopped', 'no-prefault', 'decoder', 'no-defer',
                                  'before'),
     'pgbench-fpw': STOCK_COLD + ('redoahead', 'follow', 'no-defer', 'before'),
-    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'follow-warm', 'no-decoder',
+    'insert-index': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'follow-warm', 'decoder',
                                   'no-defer', 'before'),
     'documents': STOCK_COLD + ('redoahead', 'follow', 'no-defer', 'before'),
-    'cached': ('off', 'default', 'redoahead', 'follow', 'no-decoder', 'no-defer', 'before'),
+    'cached': ('off', 'default', 'redoahead', 'follow', 'decoder', 'no-defer', 'before'),
 }
 
 
@@ -27,7 +27,7 @@ SCENARIO = Scenario(
     recoveries.COMPARED + recoveries.COMPARED_FOLLOW + tuple(('default', name) for name in (
         'killed', 'stopped', 'absent', 'unset', 'patched')) + (
         ('off-warm', 'redoahead'), ('default-warm', 'redoahead'), ('no-prefault', 'redoahead'),
-        ('no-decoder', 'redoahead'), ('no-defer', 'redoahead'),
+        ('redoahead', 'decoder'), ('no-defer', 'redoahead'),
         ('off-warm', 'follow'), ('off-warm', 'follow-warm')),
     ('redo_seconds', 'ready_seconds', 'after_redo_seconds', 'startup_cpu_seconds'), daemon=True, arrays=True, numbers=False,
     space=12 << 30)
