@@ -439,6 +439,13 @@ connection__wake(Connection *c)
 				(errmsg("redoahead: could not wake the daemon: %m")));
 }
 
+/* The ring has become too small: have connection__poll() connect anew. */
+void
+connection__renew(Connection *c)
+{
+	c->settings_seen = redoahead_connection_changes - 1;
+}
+
 /* Close the connection without a log entry. */
 void
 connection__close(Connection *c)

@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "emit.h"
-#include "settings.h"
 
 typedef enum ConnectionState
 {
@@ -55,14 +54,8 @@ typedef struct Connection
 extern bool connection__may_connect(const Connection *c, uint64 now);
 extern ConnectionEvent connection__poll(Connection *c, uint64 now);
 extern void connection__wake(Connection *c);
+extern void connection__renew(Connection *c);
 extern void connection__close(Connection *c);
-
-/* Connect anew: the ring has become too small. */
-static inline void
-connection__renew(Connection *c)
-{
-	c->settings_seen = redoahead_connection_changes - 1;
-}
 
 /* May references be submitted to the daemon? */
 static inline bool

@@ -82,7 +82,7 @@ static struct
 static bool
 may_begin(Prefetcher *p, const XLogReaderState *reader)
 {
-	if (!decoder || run.impossible || p->distance < MIN_DISTANCE || !AmStartupProcess() ||
+	if (run.impossible || p->distance < MIN_DISTANCE || !AmStartupProcess() ||
 		!IsUnderPostmaster || !InRecovery || ArchiveRecoveryRequested ||
 		reader->seg.ws_tli != recoveryTargetTLI || !decoder__is_usable())
 		return false;
@@ -167,7 +167,8 @@ decoder__stop(void)
 static void
 release_run(void)
 {
-	pg_atomic_exchange_u32(&decoder->unused, 1);
+	pg_atomic_write_u32(&decoder->unused, 1);
+	pg_memory_barrier();
 	if (pg_atomic_read_u32(&decoder->busy) == 0)
 		decoder__release_memory();
 }
@@ -299,7 +300,7 @@ decoder__take(Prefetcher *p, XLogReaderState *reader)
 	else if (!run.active)
 	{
 		/* If it was stopped. */
-		if (d && d->buffer && !pg_atomic_read_u32(&d->unused))
+		if (d->buffer && !pg_atomic_read_u32(&d->unused))
 			release_run();
 		if (may_begin(p, reader))
 			begin(p, reader);

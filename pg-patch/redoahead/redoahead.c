@@ -67,6 +67,13 @@ looking_ahead(void)
 	return unlikely(decoder_is_this) ? &decoder->prefetcher : &prefetcher;
 }
 
+/* The one whose references lead redo. */
+static inline Prefetcher *
+replaying(void)
+{
+	return unlikely(decoder != NULL) ? decoder__replaying(&prefetcher) : &prefetcher;
+}
+
 static shmem_request_hook_type prev_shmem_request_hook;
 static shmem_startup_hook_type prev_shmem_startup_hook;
 
@@ -284,7 +291,8 @@ publish_progress(Prefetcher *p)
 		return;
 	__atomic_store_n(&ring->replay_lsn, p->lookahead.replay_lsn, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->decode_lsn, p->lookahead.decode_lsn, __ATOMIC_RELAXED);
-	decoder__submit(p);
+	if (decoder)
+		decoder__submit(p);
 	submit__publish(p);
 }
 
@@ -295,7 +303,7 @@ publish_progress(Prefetcher *p)
 static void
 prefetch_record_returned(DecodedXLogRecord *record)
 {
-	Prefetcher *p = decoder__replaying(&prefetcher);
+	Prefetcher *p = replaying();
 	Lookahead  *l = &p->lookahead;
 	uint32		i;
 
@@ -335,7 +343,7 @@ prefetch_record_returned(DecodedXLogRecord *record)
 static void
 prefetch_record_released(const DecodedXLogRecord *record)
 {
-	Prefetcher *p = decoder__replaying(&prefetcher);
+	Prefetcher *p = replaying();
 	Lookahead  *l = &p->lookahead;
 
 	cpu_prefetch__moved(p);
@@ -388,7 +396,7 @@ prefetch_take_record(XLogReaderState *reader)
 	return decoder__take(&prefetcher, reader);
 }
 
-static const XLogPrefetchRoutine prefetch_routine = {
+static XLogPrefetchRoutine prefetch_routine = {
 	.configure = prefetch_configure,
 	.record_decoded = prefetch_record_decoded,
 	.prefetch_block = prefetch_block,
@@ -396,7 +404,6 @@ static const XLogPrefetchRoutine prefetch_routine = {
 	.record_released = prefetch_record_released,
 	.reset = prefetch_reset,
 	.shutdown = prefetch_shutdown,
-	.take_record = prefetch_take_record,
 };
 
 
@@ -442,6 +449,8 @@ _PG_init(void)
 		return;
 	}
 	decoder__init();
+	if (decoder)
+		prefetch_routine.take_record = prefetch_take_record;
 	RegisterXLogPrefetchRoutine(&prefetch_routine);
 	defer__init();
 }

@@ -23,10 +23,6 @@ setup_file() {
 # A record of 6 MB.
 emit_message() { sql "$1" -c "select pg_logical_emit_message(false, '', repeat('x', 6 * 1024 * 1024), true)" >/dev/null; }	# DATA
 
-decoder_pid() {				# DATA
-	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f 'postgres: redoahead decoder'
-}
-
 takes_records() { grep -q 'DEBUG:  redoahead: taking records from the decoder' "$1.log"; }
 runs() { grep -c 'DEBUG:  redoahead: took [1-9][0-9]* records from the decoder' "$1.log"; }	# DATA
 
@@ -41,7 +37,7 @@ stop_amid_run() {
 	wait $!
 	startup=$(startup_pid "$DATA")
 	wait_until "the stop" is_stopped "$startup"
-	decoder=$(decoder_pid "$DATA")
+	decoder=$(child "$DATA" 'redoahead decoder')
 }
 
 ends_as_stock() {			# LOG-LINE...
@@ -54,8 +50,8 @@ ends_as_stock() {			# LOG-LINE...
 }
 
 stop_checkpointer() {
-	wait_until "the checkpointer" pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer'
-	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
+	wait_until "the checkpointer" child "$DATA" checkpointer
+	checkpointer=$(child "$DATA" checkpointer)
 	kill -STOP "$checkpointer"
 }
 
@@ -93,7 +89,7 @@ shared_kb() {				# DATA
 	start_server "$PATCHED" "$DATA"
 	takes_records "$DATA"
 	wait_until "the end of recovery" is_ready "$DATA"
-	no decoder_pid "$DATA"
+	wait_until "the end of the decoder" has_no_child "$DATA" 'redoahead decoder'
 	if [ "$UID" -eq 0 ]; then
 		shared_kb "$DATA" >"$CASE/shared"
 		# Of two mappings, buffers and the decoder's, one is empty but for counters.
@@ -143,6 +139,15 @@ shared_kb() {				# DATA
 	grep -q 'redoahead decoder.* was terminated by signal 9' "$DATA.log"
 	# Nor is it used again.
 	[ "$(grep -c "taking records from the decoder" "$DATA.log")" -eq 1 ]
+}
+
+# Lost otherwise: recovery where all worker slots are taken, and the reason why it is slower.
+@test "without a worker slot the startup process decodes WAL itself" {
+	copy_crashed
+	settings "$DATA" redoahead.decoder=on max_worker_processes=0
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	ends_as_stock '^no background worker slot for the decoder; the startup process decodes WAL itself$'
 }
 
 # Lost otherwise: recovery, if the daemon goes while records are taken.

@@ -11,10 +11,6 @@ setup_file() {
 	recover_with "$STOCK" "$WORK/reference"
 }
 
-child() {					# DATA NAME
-	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f "postgres: $2"
-}
-
 # Recover to where clients can connect; the checkpointer is stopped before redo ends.
 recover_without_checkpoint() {	# DATA
 	stop_startup "$1" "$1.log" 'redo starts' 3>&- &

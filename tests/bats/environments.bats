@@ -12,18 +12,15 @@ setup_file() {
 }
 
 # Recover $DATA with the daemon, from a cold cache.  It must be what stock leaves.
-recover_as_stock() {		# REFERENCE [LOG-LINE...]
-	local reference=$1
-	shift
-	[ $# -gt 0 ] || set -- "$connected"
+recover_as_stock() {		# REFERENCE
 	evict "$DATA"
 	start_daemon "$DATA"
 	recover_with "$PATCHED" "$DATA"
 	stop_daemon "$DATA"
-	log_is "$DATA" "$@"
+	log_is "$DATA" "$connected"
 	daemon_has_read "$DATA" 1000
 	good_checksums "$DATA"
-	same_data "$reference" "$DATA"
+	same_data "$1" "$DATA"
 }
 
 with_settings() {			# SETTING...
@@ -49,10 +46,7 @@ with_io_method() {			# SETTING...
 
 # Lost otherwise: recovery where all workers are taken, or none is allowed.
 @test "without a free worker slot nothing but the worker is missing" {
-	copy_crashed
-	settings "$DATA" max_worker_processes=0 redoahead.decoder=on
-	recover_as_stock "$WORK/reference" "$connected" \
-		'no background worker slot for the decoder; the startup process decodes WAL itself'
+	with_settings max_worker_processes=0
 	no grep -q 'prefault' "$DATA.log"
 }
 

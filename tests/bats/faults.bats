@@ -334,12 +334,12 @@ prefetched_by() {			# SERVER DATA
 
 @test "the look-ahead can be changed back and forth in mid-recovery" {
 	begin_with_daemon
-	for distance in 64 1048576 100; do
+	for distance in 64 1048576 100 8192; do
 		settings "$DATA" redoahead.lookahead=$distance
 		reload "$DATA"
 		feed_until "$DATA" "parameter \"redoahead.lookahead\" changed to \"$distance\""
 		feed "$DATA"
-		# More needs another ring.
+		# That needs a larger ring, which is large enough for the last one, too.
 		until [ "$distance" -lt 65536 ] || [ "$(grep -c 'redoahead: connected' "$DATA.log")" -eq 2 ]; do
 			feed "$DATA"
 			sleep 0.1

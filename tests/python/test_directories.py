@@ -132,6 +132,11 @@ class Directories(unittest.TestCase):
         with open(os.path.join(home, 'made.json'), 'w', encoding='ascii') as file:
             file.write('[]')
         self.assertEqual(find({'rows': (1, 2)})['number'], 4)
+        postgres.remove_tree(home)
+        with open(home, 'w', encoding='ascii') as file:
+            file.write('as an older version kept it')
+        self.assertEqual(find({'rows': (1, 2)})['number'], 5)
+        self.assertEqual(len(said), 3)
 
     @needs_root
     def test_a_directory_is_given_to_no_one_by_a_link(self):

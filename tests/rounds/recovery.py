@@ -69,7 +69,8 @@ def make_plan(seed, number):
     drawn = sorted((round(LATEST * dice.random(), 3), name, index) for index, name in enumerate(names))
     return Plan(seed, number, dice.choice(workload.NAMES), kind,
                 dice.choice(PACES) if kind == 'archive' else 0, device,
-                dice.choice(OPTIONS), dice.choice(SETTINGS), dice.random() < 0.5,
+                dice.choice(OPTIONS),
+                {**dice.choice(SETTINGS), 'decoder': dice.choice(('off', 'on'))}, dice.random() < 0.5,
                 tuple(Planned(at, name, known[name].draw(dice)) for at, name, _ in drawn))
 
 
@@ -116,7 +117,7 @@ def run(site, plan):
 
 
 def begin(there):
-    workload.add_settings(there.data, {'shared_preload_libraries': 'redoahead', 'redoahead.decoder': 'on'})
+    workload.add_settings(there.data, {'shared_preload_libraries': 'redoahead'})
     there.settings(**there.plan.settings)
     there.start_daemon()
     there.idle = stage.wait_until('a daemon that has written its statistics',

@@ -180,10 +180,13 @@ reload() {					# DATA
 	kill -HUP "$(head -n 1 "$1/postmaster.pid")"
 }
 
-# The startup process of a server.
-startup_pid() {				# DATA
-	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f 'postgres: startup'
+# The process of a server with this title.
+child() {					# DATA TITLE
+	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f "postgres: $2"
 }
+has_no_child() { no child "$@" >/dev/null; }		# DATA TITLE
+
+startup_pid() { child "$1" startup; }	# DATA
 
 # Settings under which WAL is written fast.
 fast=(shared_buffers=512MB synchronous_commit=off)
