@@ -342,7 +342,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	make_main
 	sc start "$daemon"
 	start_main
-	wait_until "the position" logs "$daemon" 'following redo by memory'
+	feed_until_daemon_logs 'following redo by memory'
 	no logs "$daemon" 'warning|cannot'
 	ends_well
 
@@ -351,7 +351,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	{ cat "$units/examples/follow-bpf.conf"; echo Environment=REDOAHEAD_OPTIONS=--position=bpf; } | drop_in "$daemon"
 	sc start "$daemon"
 	start_main
-	wait_until "the position" logs "$daemon" 'following redo by bpf'
+	feed_until_daemon_logs 'following redo by bpf'
 	grep -qE '^CapEff:	000000c000000000' "/proc/$(main_pid "$daemon")/status"
 	ends_well
 }

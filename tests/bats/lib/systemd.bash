@@ -145,6 +145,15 @@ feed_until_connected() {	# COUNT
 	done
 }
 
+# Let recovery go on until the daemon's log has a line.  Redo of the segments that are there
+# may be over before a daemon has found the startup process.
+feed_until_daemon_logs() {	# PATTERN
+	until logs "$daemon" "$1"; do
+		feed "$cluster" || { echo "the daemon's log never had: $1" >&2; return 1; }
+		sleep 0.3
+	done
+}
+
 # Let recovery end; the data must be that of a server without redoahead.
 ends_well() {
 	feed_rest "$cluster"
