@@ -10,11 +10,12 @@
  * pointers to the records leads from one to the other.  What is to be submitted to
  * the daemon also goes to the startup process, which keeps the connection.
  *
- * A run begins while the startup process goes on by itself, and when the decoder has
- * come as far, records are taken from it.  Each must link to the last one replayed.
- * When the run ends, for whatever reason, the startup process reads on after the
- * record that it has replayed last: an error in the WAL, or its end, is for it to
- * find.  It waits for the decoder at most STALL_TIMEOUT_MS.
+ * A run begins when the startup process has looked ahead itself as far as it may: the
+ * decoder reads on from there, and its records are taken when redo has come to the end
+ * of those.  Each must link to the last one replayed.  When the run ends, for whatever
+ * reason, the startup process reads on after the record that it has replayed last: an
+ * error in the WAL, or its end, is for it to find.  It waits for the decoder at most
+ * STALL_TIMEOUT_MS.
  */
 #include "postgres.h"
 
@@ -41,10 +42,9 @@
 #define MIN_BUFFER_SIZE		(4 * 1024 * 1024)
 
 /*
- * Records that the startup process reads itself before the first run, and the next.  That
- * doubles after each run that gave less, or that was left.
+ * Records that redo takes from the startup process itself between two runs.  That doubles
+ * after each run that gave less, or that was left.
  */
-#define RECORDS_BEFORE_FIRST	3
 #define RECORDS_BEFORE_NEXT		1024
 #define MAX_RECORDS_BEFORE_NEXT	(1024 * 1024 * 1024)
 
@@ -66,37 +66,29 @@ static struct
 	bool		active;			/* begun, and not over */
 	bool		taking;			/* records are taken from it */
 	bool		impossible;		/* it could not be started */
-	int			pid;			/* of the decoder that records are taken from */
-	uint64		next;			/* the record to look at next, from 0 on */
-	uint64		taken;			/* records that were replayed */
+	uint64		taken;			/* records that were taken */
 	uint64		handed;			/* as last read */
-	uint32		wait;			/* records to read before the next run */
-	uint32		next_wait;		/* the same after this run */
+	uint64		wait_until;		/* records that redo must have come to before the next run */
+	uint32		next_wait;		/* how many more after this run */
 	XLogSegNo	segment;		/* in the process title */
-} run = {.wait = RECORDS_BEFORE_FIRST,.next_wait = RECORDS_BEFORE_NEXT};
+} run = {.next_wait = RECORDS_BEFORE_NEXT};
 
 /*
  * May a run begin now?  Only on the last timeline: before that, which file has the next
  * WAL depends on the history, and reading on after the run could miss it.
  */
 static bool
-may_begin(Prefetcher *p, const XLogReaderState *reader)
+may_begin(const Prefetcher *p, const XLogReaderState *reader)
 {
-	if (run.impossible || p->distance < MIN_DISTANCE || !AmStartupProcess() ||
-		!IsUnderPostmaster || !InRecovery || ArchiveRecoveryRequested ||
-		reader->seg.ws_tli != recoveryTargetTLI || !decoder__is_usable())
-		return false;
-	if (run.wait > 0)
-	{
-		run.wait--;
-		return false;
-	}
-	return pg_atomic_read_u32(&decoder->busy) == 0;
+	return !run.impossible && p->records >= run.wait_until && p->distance >= MIN_DISTANCE &&
+		AmStartupProcess() && IsUnderPostmaster && InRecovery && !ArchiveRecoveryRequested &&
+		reader->seg.ws_tli == recoveryTargetTLI && decoder__is_usable() &&
+		pg_atomic_read_u32(&decoder->busy) == 0;
 }
 
-/* Begin a run after the record that was returned last. */
+/* Begin a run after a record. */
 static void
-begin(Prefetcher *p, const XLogReaderState *reader)
+begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 {
 	BackgroundWorker worker = {
 		.bgw_name = "redoahead decoder",
@@ -112,20 +104,20 @@ begin(Prefetcher *p, const XLogReaderState *reader)
 	uint32		blocks = prefetcher__recent_blocks(p, p->distance);
 	PrefetchCounters counters = d->prefetcher.counters;
 
-	run.wait = run.next_wait;
+	run.wait_until = p->records + run.next_wait;
 	if (buffer_size < MIN_BUFFER_SIZE ||
 		!decoder__allocate(p->distance, buffer_size, blocks))
 		return;
 
 	prefetcher__add_counters(&p->counters, &counters);
-	d->begin_lsn = reader->EndRecPtr;
-	d->previous_lsn = reader->ReadRecPtr;
-	d->timeline = reader->seg.ws_tli;
+	d->begin_lsn = last->next_lsn;
+	d->previous_lsn = last->lsn;
+	d->timeline = timeline;
 	pg_atomic_write_u32(&d->busy, 1);
 
 	run.active = RegisterDynamicBackgroundWorker(&worker, NULL);
 	run.taking = false;
-	run.next = run.taken = run.handed = 0;
+	run.taken = run.handed = 0;
 	run.segment = 0;
 	if (!run.active)
 	{
@@ -144,25 +136,6 @@ back_off(void)
 	run.next_wait = Min(2 * run.next_wait, MAX_RECORDS_BEFORE_NEXT);
 }
 
-/*
- * Stop the run; what it has decoded is not taken any more.  The record that is being
- * replayed stays where it is, until decoder__take() is called.
- */
-void
-decoder__stop(void)
-{
-	if (!run.active)
-		return;
-	pg_atomic_write_u32(&decoder->stop, 1);
-	ereport(DEBUG1,
-			(errmsg_internal("redoahead: took %llu records from the decoder",
-							 (unsigned long long) run.taken)));
-	run.active = run.taking = false;
-	if (run.taken < run.next_wait)
-		back_off();
-	run.wait = run.next_wait;
-}
-
 /* No record of the last run is used any more: whoever comes last frees the memory. */
 static void
 release_run(void)
@@ -173,20 +146,61 @@ release_run(void)
 		decoder__release_memory();
 }
 
+/*
+ * Stop the run; what it has decoded is not taken any more.  A record that is being
+ * replayed stays where it is, until decoder__take() is called.
+ */
+void
+decoder__stop(Prefetcher *p)
+{
+	if (!run.active)
+		return;
+	pg_atomic_write_u32(&decoder->stop, 1);
+	ereport(DEBUG1,
+			(errmsg_internal("redoahead: took %llu records from the decoder",
+							 (unsigned long long) run.taken)));
+	if (run.taken < run.next_wait)
+		back_off();
+	run.wait_until = p->records + run.next_wait;
+	if (!run.taking)
+		release_run();
+	run.active = run.taking = false;
+}
+
+/*
+ * Does the decoder read on after the last record that the reader has decoded?  A run begins
+ * here, once the startup process has looked ahead as far as it may.  See hand_over() in
+ * XLogPrefetchRoutine.
+ */
+bool
+decoder__hand_over(Prefetcher *p, const XLogReaderState *reader)
+{
+	if (!run.active && may_begin(p, reader))
+		begin(p, reader->decode_queue_tail, reader->seg.ws_tli);
+	return run.active;
+}
+
+/* Looking ahead begins anew. */
+void
+decoder__configured(const Prefetcher *p)
+{
+	run.wait_until = Max(run.wait_until, p->records + 1);
+}
+
 /* Reading begins elsewhere, or has ended. */
 void
-decoder__reset(void)
+decoder__reset(Prefetcher *p)
 {
 	if (run.active && !run.taking)
-		decoder__stop();
-	run.wait = Max(run.wait, RECORDS_BEFORE_FIRST);
+		decoder__stop(p);
+	decoder__configured(p);
 }
 
 /* Recovery has ended. */
 void
-decoder__shutdown(void)
+decoder__shutdown(Prefetcher *p)
 {
-	decoder__stop();
+	decoder__stop(p);
 	if (decoder && decoder->buffer)
 		release_run();
 }
@@ -200,7 +214,7 @@ now_ms(void)
 	return (uint64) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Has the decoder handed over another record?  Waits for it once redo depends on it. */
+/* Has the decoder handed over another record?  Waits for it. */
 static bool
 has_record(void)
 {
@@ -209,16 +223,14 @@ has_record(void)
 	bool		ended = false;
 	bool		stalled = false;
 
-	if (run.next != run.handed)
-		return true;
-	for (int i = 0; !ended && !stalled; i++)
+	for (int i = 0; run.taken == run.handed && !ended && !stalled; i++)
 	{
 		/* What it handed over before it ended is visible after that. */
 		ended = pg_atomic_read_u32(&d->ended) != 0 || pg_atomic_read_u32(&d->busy) == 0;
 		pg_read_barrier();
 		run.handed = pg_atomic_read_u64(&d->handed);
 		pg_read_barrier();
-		if (run.next != run.handed || !run.taking)
+		if (run.taken != run.handed)
 			break;
 		if (i < SPINS)
 		{
@@ -232,7 +244,7 @@ has_record(void)
 		pg_usleep(SLEEP_US);
 		pgstat_report_wait_end();
 	}
-	if (run.next != run.handed)
+	if (run.taken != run.handed)
 		return true;
 	if (stalled)
 	{
@@ -240,10 +252,8 @@ has_record(void)
 			back_off();
 		ereport(LOG,
 				(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
-						run.pid, STALL_TIMEOUT_MS)));
+						d->pid, STALL_TIMEOUT_MS)));
 	}
-	if (stalled || ended)
-		decoder__stop();
 	return false;
 }
 
@@ -268,9 +278,9 @@ show_segment(XLogRecPtr lsn)
 static inline void
 prefetch_records(const Decoder *d)
 {
-	if (run.next + RECORDS_AHEAD < run.handed)
+	if (run.taken + RECORDS_AHEAD < run.handed)
 	{
-		const char *record = (const char *) d->records[(run.next + RECORDS_AHEAD) & d->mask];
+		const char *record = (const char *) d->records[(run.taken + RECORDS_AHEAD) & d->mask];
 
 		for (int i = 0; i < RECORD_LINES; i++)
 			__builtin_prefetch(record + i * CACHE_LINE);
@@ -294,49 +304,31 @@ DecodedXLogRecord *
 decoder__take(Prefetcher *p, XLogReaderState *reader)
 {
 	Decoder    *d = decoder;
+	DecodedXLogRecord *record;
 
 	if (likely(run.taking))
 		release_record(d, reader->ReadRecPtr);
-	else if (!run.active)
+	if (likely(run.active && has_record()))
 	{
-		/* If it was stopped. */
-		if (d->buffer && !pg_atomic_read_u32(&d->unused))
-			release_run();
-		if (may_begin(p, reader))
-			begin(p, reader);
-		return NULL;
-	}
-
-	while (has_record())
-	{
-		DecodedXLogRecord *record = d->records[run.next & d->mask];
-
+		record = d->records[run.taken & d->mask];
 		if (likely(record->header.xl_prev == reader->ReadRecPtr))
 		{
 			prefetch_records(d);
 			show_segment(record->lsn);
-			run.next++;
 			run.taken++;
 			if (unlikely(!run.taking))
 			{
 				run.taking = true;
-				run.pid = d->pid;
 				ereport(DEBUG1,
 						(errmsg_internal("redoahead: taking records from the decoder (PID %d)",
-										 run.pid)));
+										 d->pid)));
 			}
 			return record;
 		}
-		if (run.taking || record->lsn > reader->ReadRecPtr)
-		{
-			decoder__stop();
-			break;
-		}
-		/* The startup process has been here before. */
-		run.next++;
-		release_record(d, record->lsn);
 	}
-	if (!run.active)
+	decoder__stop(p);
+	/* Also if it was stopped before. */
+	if (d->buffer && !pg_atomic_read_u32(&d->unused))
 		release_run();
 	return NULL;
 }
@@ -346,6 +338,15 @@ Prefetcher *
 decoder__replaying(Prefetcher *p)
 {
 	return run.taking ? &decoder->prefetcher : p;
+}
+
+/* The start of the last record that was decoded, by whomever. */
+XLogRecPtr
+decoder__decode_lsn(const Prefetcher *p)
+{
+	/* The decoder may be writing it: what it was a moment ago will do. */
+	return run.active ? Max(p->lookahead.decode_lsn, decoder->prefetcher.lookahead.decode_lsn) :
+		p->lookahead.decode_lsn;
 }
 
 /* Put into the ring what the decoder has found, as far as there is room. */

@@ -14,8 +14,8 @@
 #include "prefetcher.h"
 
 /*
- * The shared memory of both processes, at the same address in each.  A run begins
- * where the startup process is, and ends where the decoder cannot go on.
+ * The shared memory of both processes, at the same address in each.  A run begins where
+ * the startup process has looked ahead to, and ends where the decoder cannot go on.
  */
 typedef struct Decoder
 {
@@ -57,12 +57,15 @@ extern void decoder__shmem_init(void);
 extern bool decoder__allocate(int distance, size_t buffer_size, uint32 blocks);
 extern void decoder__release_memory(void);
 extern bool decoder__is_usable(void);
+extern bool decoder__hand_over(Prefetcher *p, const XLogReaderState *reader);
 extern DecodedXLogRecord *decoder__take(Prefetcher *p, XLogReaderState *reader);
 extern Prefetcher *decoder__replaying(Prefetcher *p);
+extern XLogRecPtr decoder__decode_lsn(const Prefetcher *p);
 extern void decoder__submit(Prefetcher *p);
-extern void decoder__stop(void);
-extern void decoder__reset(void);
-extern void decoder__shutdown(void);
+extern void decoder__stop(Prefetcher *p);
+extern void decoder__configured(const Prefetcher *p);
+extern void decoder__reset(Prefetcher *p);
+extern void decoder__shutdown(Prefetcher *p);
 
 /* The rest is for the process itself. */
 extern bool decoder_is_this;	/* this process is the decoder */

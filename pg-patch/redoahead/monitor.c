@@ -56,7 +56,7 @@ stop_prefetching(Prefetcher *p)
 	const Lookahead *l = &p->lookahead;
 
 	XLogPrefetchReconfigure();
-	decoder__stop();
+	decoder__stop(p);
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 
 	for (uint32 i = l->replaying; i != l->head && submit__kernel_has_room(p); i++)

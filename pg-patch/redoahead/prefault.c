@@ -55,6 +55,9 @@
 /* The worker pauses while less memory than this is available, bytes. */
 #define MIN_AVAILABLE	(512 * 1024 * 1024)
 
+/* Available memory is determined, which takes as long as 500 page faults, for so many buffers. */
+#define CHECK_BUFFERS	(16 * CHUNK_BUFFERS)
+
 typedef struct PrefaultShared
 {
 	pg_atomic_uint32 wanted;	/* buffers that should have memory */
@@ -186,6 +189,7 @@ redoahead_prefault_main(Datum arg)
 {
 	uint32		wait_event = WaitEventExtensionNew("RedoaheadPrefault");
 	int			done = 0;
+	int			affordable = 0; /* up to here, there was memory enough */
 
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -199,8 +203,10 @@ redoahead_prefault_main(Datum arg)
 		int			wanted = pg_atomic_read_u32(&shared->wanted);
 		int			end = Min(done + CHUNK_BUFFERS, wanted);
 
-		if (done < wanted && available__bytes() >= MIN_AVAILABLE)
+		if (done < wanted && (done < affordable || available__bytes() >= MIN_AVAILABLE))
 		{
+			if (done >= affordable)
+				affordable = done + CHECK_BUFFERS;
 			if (!populate(done, end, MADV_POPULATE_WRITE))
 				break;
 			done = end;

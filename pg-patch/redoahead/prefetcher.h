@@ -66,7 +66,7 @@ typedef struct Prefetcher
 									 * above MAX_IO_CONCURRENCY */
 	uint32		kernel_requests;	/* how many there were, wraps around */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
-	uint32		records;		/* records that redo has come to, wraps around */
+	uint64		records;		/* records that redo has come to */
 	uint64		next_check;		/* when to check the connection again, ms */
 } Prefetcher;
 

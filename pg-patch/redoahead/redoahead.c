@@ -150,9 +150,12 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 	p->distance = distance;
 	*max_distance = distance;
 	*decode_buffer_size = prefetcher__decode_buffer_size(p);
-	if (decoder && (decoder->distance != distance ||
-					decoder->buffer_size != *decode_buffer_size))
-		decoder__stop();
+	if (decoder)
+	{
+		decoder__configured(p);
+		if (decoder->distance != distance || decoder->buffer_size != *decode_buffer_size)
+			decoder__stop(p);
+	}
 	return true;
 }
 
@@ -290,7 +293,8 @@ publish_progress(Prefetcher *p)
 	if (ring == NULL)
 		return;
 	__atomic_store_n(&ring->replay_lsn, p->lookahead.replay_lsn, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->decode_lsn, p->lookahead.decode_lsn, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->decode_lsn,
+					 decoder ? decoder__decode_lsn(p) : p->lookahead.decode_lsn, __ATOMIC_RELAXED);
 	if (decoder)
 		decoder__submit(p);
 	submit__publish(p);
@@ -370,7 +374,7 @@ prefetch_reset(void)
 {
 	Prefetcher *p = &prefetcher;
 
-	decoder__reset();
+	decoder__reset(p);
 	memset(&p->slru, 0, sizeof(p->slru));
 	prefetcher__forget(p);
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
@@ -384,10 +388,16 @@ prefetch_shutdown(void)
 
 	/* What the daemon has counted is lost with the ring. */
 	stats__publish(p);
-	decoder__shutdown();
+	decoder__shutdown(p);
 	connection__close(&p->connection);
 	p->distance = 0;
 	stats__publish(p);
+}
+
+static bool
+prefetch_hand_over(const XLogReaderState *reader)
+{
+	return !decoder_is_this && decoder__hand_over(&prefetcher, reader);
 }
 
 static DecodedXLogRecord *
@@ -450,7 +460,10 @@ _PG_init(void)
 	}
 	decoder__init();
 	if (decoder)
+	{
+		prefetch_routine.hand_over = prefetch_hand_over;
 		prefetch_routine.take_record = prefetch_take_record;
+	}
 	RegisterXLogPrefetchRoutine(&prefetch_routine);
 	defer__init();
 }

@@ -9,7 +9,7 @@ setup_file() {
 	make_cluster "$WORK/crashed"
 	start_server "$PATCHED" "$WORK/crashed" "${fast[@]}"
 	pgbench "$WORK/crashed" -iq -s 2
-	sql "$WORK/crashed" -c checkpoint
+	sql "$WORK/crashed" -c 'create extension redoahead' -c checkpoint
 	as_server_user "$PATCHED/bin/pg_basebackup" -h "$WORK/crashed" -D "$WORK/backup" -X none --no-sync --checkpoint=fast
 	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
 	sql "$WORK/crashed" -c 'select pg_current_wal_lsn()' >"$WORK/middle"
@@ -81,6 +81,13 @@ shared_kb() {				# DATA
 	done
 }
 
+# Block references in the WAL from where redo starts.
+references() {				# DATA
+	local start
+	start=$("$PATCHED/bin/pg_controldata" "$1" | sed -n "s/.*REDO location: *//p")
+	{ "$PATCHED/bin/pg_waldump" -p "$1/pg_wal" -s "$start" 2>/dev/null || true; } | grep -o 'blkref #' | wc -l
+}
+
 # Lost otherwise: the gain; and that is all that the decoder does.
 @test "the startup process takes records from the decoder, whose memory is given back" {
 	copy_crashed
@@ -97,6 +104,24 @@ shared_kb() {				# DATA
 	fi
 	ends_as_stock
 	[ "$(runs "$DATA")" -ge 1 ]
+}
+
+# Lost otherwise: CPU time of decoder and daemon, for what has been looked at before.
+@test "neither process looks ahead where the other one has" {
+	local all offered
+	copy_crashed
+	all=$(references "$DATA")
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	takes_records "$DATA"
+	offered=$(sql "$DATA" -c 'select offered from pg_stat_redoahead')
+	echo "$all references, $offered offered"
+	# Some come before the daemon is connected.
+	[ "$offered" -ge $((all * 95 / 100)) ]
+	[ "$offered" -le $((all * 101 / 100)) ]
+	stop_server "$DATA"
+	stop_daemon "$DATA"
 }
 
 # Lost otherwise: a way to do without it.
