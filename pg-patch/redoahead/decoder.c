@@ -10,9 +10,9 @@
  * pointers to the records leads from one to the other.  What is to be submitted to
  * the daemon also goes to the startup process, which keeps the connection.
  *
- * A run begins when the startup process has looked ahead itself as far as it may: the
- * decoder reads on from there, and its records are taken when redo has come to the end
- * of those.  Each must link to the last one replayed.  When the run ends, for whatever
+ * A run begins when the startup process has looked ahead itself as far as it may, or
+ * half as far where the decode buffer is the limit: the decoder reads on from there, and
+ * its records are taken when redo has come to the end of those.  Each must link to the last one replayed.  When the run ends, for whatever
  * reason, the startup process reads on after the record that it has replayed last: an
  * error in the WAL, or its end, is for it to find.  It waits for the decoder at most
  * STALL_TIMEOUT_MS.
@@ -82,7 +82,8 @@ may_begin(const Prefetcher *p, const XLogReaderState *reader)
 {
 	return !run.impossible && p->records >= run.wait_until && p->distance >= MIN_DISTANCE &&
 		AmStartupProcess() && IsUnderPostmaster && InRecovery && !ArchiveRecoveryRequested &&
-		reader->seg.ws_tli == recoveryTargetTLI && decoder__is_usable() &&
+		reader->seg.ws_tli == recoveryTargetTLI && reader->latestPageTLI == recoveryTargetTLI &&
+		decoder__is_usable() &&
 		pg_atomic_read_u32(&decoder->busy) == 0;
 }
 
@@ -126,7 +127,11 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 		ereport(LOG,
 				(errmsg("redoahead: no background worker slot for the decoder; the startup process decodes WAL itself"),
 				 errhint("You might need to increase \"%s\".", "max_worker_processes")));
+		return;
 	}
+	ereport(DEBUG1,
+			(errmsg_internal("redoahead: the decoder begins %u block references ahead of redo",
+							 lookahead__length(&p->lookahead))));
 }
 
 /* Try less often. */
@@ -136,14 +141,12 @@ back_off(void)
 	run.next_wait = Min(2 * run.next_wait, MAX_RECORDS_BEFORE_NEXT);
 }
 
-/* No record of the last run is used any more: whoever comes last frees the memory. */
+/* Of the last run, if there was one, no record is used any more. */
 static void
 release_run(void)
 {
-	pg_atomic_write_u32(&decoder->unused, 1);
-	pg_memory_barrier();
-	if (pg_atomic_read_u32(&decoder->busy) == 0)
-		decoder__release_memory();
+	if (decoder->buffer)
+		decoder__leave(DECODER_STARTUP_LEFT);
 }
 
 /*
@@ -167,20 +170,38 @@ decoder__stop(Prefetcher *p)
 	run.active = run.taking = false;
 }
 
+/* Has the decoder ended without a record? */
+static bool
+has_failed(void)
+{
+	if (run.taking || pg_atomic_read_u32(&decoder->ended) == 0)
+		return false;
+	pg_read_barrier();
+	return pg_atomic_read_u64(&decoder->handed) == 0;
+}
+
 /*
  * Does the decoder read on after the last record that the reader has decoded?  A run begins
- * here, once the startup process has looked ahead as far as it may.  See hand_over() in
- * XLogPrefetchRoutine.
+ * here, once the startup process has looked ahead.  See hand_over() in XLogPrefetchRoutine.
  */
 bool
 decoder__hand_over(Prefetcher *p, const XLogReaderState *reader)
 {
-	if (!run.active && may_begin(p, reader))
+	if (run.active)
+	{
+		if (has_failed())
+			decoder__stop(p);
+		return run.active;
+	}
+	/* This is the beginning of looking ahead. */
+	if (reader->decode_queue_head == reader->decode_queue_tail)
+		decoder__configured(p);
+	if (may_begin(p, reader))
 		begin(p, reader->decode_queue_tail, reader->seg.ws_tli);
 	return run.active;
 }
 
-/* Looking ahead begins anew. */
+/* Looking ahead begins anew; it has come far when redo comes to the next record. */
 void
 decoder__configured(const Prefetcher *p)
 {
@@ -201,7 +222,7 @@ void
 decoder__shutdown(Prefetcher *p)
 {
 	decoder__stop(p);
-	if (decoder && decoder->buffer)
+	if (decoder)
 		release_run();
 }
 
@@ -250,9 +271,14 @@ has_record(void)
 	{
 		if (run.taken >= run.next_wait)
 			back_off();
-		ereport(LOG,
-				(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
-						d->pid, STALL_TIMEOUT_MS)));
+		if (d->pid == 0)
+			ereport(LOG,
+					(errmsg("redoahead: the decoder has not started after %d ms; the startup process decodes WAL itself",
+							STALL_TIMEOUT_MS)));
+		else
+			ereport(LOG,
+					(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
+							d->pid, STALL_TIMEOUT_MS)));
 	}
 	return false;
 }
@@ -328,8 +354,7 @@ decoder__take(Prefetcher *p, XLogReaderState *reader)
 	}
 	decoder__stop(p);
 	/* Also if it was stopped before. */
-	if (d->buffer && !pg_atomic_read_u32(&d->unused))
-		release_run();
+	release_run();
 	return NULL;
 }
 

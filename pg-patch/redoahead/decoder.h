@@ -13,6 +13,10 @@
 #include "outbox.h"
 #include "prefetcher.h"
 
+/* Processes that have left the memory of a run; the last one frees it. */
+#define DECODER_STARTUP_LEFT	0x1
+#define DECODER_DECODER_LEFT	0x2
+
 /*
  * The shared memory of both processes, at the same address in each.  A run begins where
  * the startup process has looked ahead to, and ends where the decoder cannot go on.
@@ -33,14 +37,16 @@ typedef struct Decoder
 	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
 	pg_atomic_uint64 replayed_lsn;	/* start of the last record released */
 	pg_atomic_uint32 stop;		/* the run is over: decode no more */
-	pg_atomic_uint32 unused;	/* no record of the run is used any more */
 
 	/* Written by the decoder. */
 	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
 	pg_atomic_uint64 handed;	/* records handed over */
 	pg_atomic_uint32 ended;		/* there will be no more */
 	pg_atomic_uint32 busy;		/* it has been requested, and has not exited */
-	int			pid;			/* its process id, known before it hands over anything */
+	int			pid;			/* its process id, 0 before it runs */
+
+	/* Written by both: who has left the memory. */
+	pg_atomic_uint32 left;
 
 	/* References that the startup process puts into the ring. */
 	Outbox		outbox;
@@ -55,7 +61,7 @@ extern Decoder *decoder;		/* NULL if there can't be one */
 extern void decoder__init(void);
 extern void decoder__shmem_init(void);
 extern bool decoder__allocate(int distance, size_t buffer_size, uint32 blocks);
-extern void decoder__release_memory(void);
+extern void decoder__leave(uint32 who);
 extern bool decoder__is_usable(void);
 extern bool decoder__hand_over(Prefetcher *p, const XLogReaderState *reader);
 extern DecodedXLogRecord *decoder__take(Prefetcher *p, XLogReaderState *reader);

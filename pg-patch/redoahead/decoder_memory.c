@@ -97,6 +97,14 @@ decoder__init(void)
 	(void) madvise(memory, memory_size, MADV_HUGEPAGE);
 }
 
+/* Give the memory back to the system.  It reads as zeros then. */
+static void
+release_memory(void)
+{
+	if (madvise(memory, memory_size, MADV_REMOVE) < 0)
+		unusable = true;
+}
+
 /*
  * Also called when the postmaster begins anew after a crash.  If there was a decoder then,
  * it may have been what crashed, and could again and again: do without from now on.
@@ -109,7 +117,7 @@ decoder__shmem_init(void)
 	if (pg_atomic_read_u32(&decoder->busy) != 0)
 		unusable = true;
 	memset(decoder, 0, sizeof(*decoder));
-	decoder__release_memory();
+	release_memory();
 }
 
 /* Inherited from the postmaster, which has seen the crash. */
@@ -119,12 +127,17 @@ decoder__is_usable(void)
 	return !unusable;
 }
 
-/* Give the memory back to the system.  It reads as zeros then. */
+/* A process has left the memory: the last one gives it back. */
 void
-decoder__release_memory(void)
+decoder__leave(uint32 who)
 {
-	if (madvise(memory, memory_size, MADV_REMOVE) < 0)
-		unusable = true;
+	uint32		before;
+
+	if (pg_atomic_read_u32(&decoder->left) & who)
+		return;
+	before = pg_atomic_fetch_or_u32(&decoder->left, who);
+	if ((before | who) == (DECODER_STARTUP_LEFT | DECODER_DECODER_LEFT))
+		release_memory();
 }
 
 /* Take the next part of the memory. */
@@ -153,7 +166,7 @@ decoder__allocate(int distance, size_t buffer_size, uint32 blocks)
 	if (layout_size(&l) > memory_size)
 		return false;
 
-	decoder__release_memory();
+	release_memory();
 	if (unusable)
 		return false;
 	memset(d, 0, sizeof(*d));

@@ -221,9 +221,8 @@ at_exit(int code, Datum arg)
 
 	pg_write_barrier();
 	pg_atomic_write_u32(&d->ended, 1);
-	/* Whoever comes last frees the memory; before "busy", after which another run may begin. */
-	if (pg_atomic_read_u32(&d->unused))
-		decoder__release_memory();
+	/* Before "busy", after which another run may begin. */
+	decoder__leave(DECODER_DECODER_LEFT);
 	pg_memory_barrier();
 	pg_atomic_write_u32(&d->busy, 0);
 }

@@ -143,7 +143,10 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 	p->distance = 0;
 	if (!connection__is_ready(&p->connection) ||
 		!prefetcher__allocate(p, distance))
+	{
+		decoder__stop(p);
 		return false;
+	}
 
 	if ((uint32) distance > p->connection.emitter.capacity)
 		connection__renew(&p->connection);

@@ -122,7 +122,7 @@ stats__publish(Prefetcher *p)
 	pg_atomic_write_u32(&shared->pid, has_daemon ? c->daemon_pid : 0);
 	pg_atomic_write_u32(&shared->distance, p->distance);
 	pg_atomic_write_u64(&shared->replay_lsn, p->lookahead.replay_lsn);
-	pg_atomic_write_u64(&shared->decode_lsn, p->lookahead.decode_lsn);
+	pg_atomic_write_u64(&shared->decode_lsn, decoder__decode_lsn(p));
 	for (int i = 0; i < NPREFETCH_COUNTERS; i++)
 		pg_atomic_write_u64(&shared->counters[i], counters[i]);
 	pg_atomic_write_u64(&shared->counters[NPREFETCH_COUNTERS], c->wakeups);

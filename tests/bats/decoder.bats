@@ -28,17 +28,27 @@ runs() { grep -c 'DEBUG:  redoahead: took [1-9][0-9]* records from the decoder' 
 
 # Recover with few references ahead, so that the decoder lives as long as redo, and stop redo
 # while it takes records.  Their process ids are in $startup and $decoder.
-stop_amid_run() {
+stop_amid_run() { stop_redo 'taking records from the decoder' redoahead.lookahead=4096; }
+
+# The same before it takes records: there are many that it has decoded itself.
+stop_before_take() { stop_redo 'the decoder begins'; }
+
+stop_redo() {				# LOG-LINE SETTING...
+	local line=$1
+	shift
 	copy_crashed
-	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=4096
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on "$@"
 	start_daemon "$DATA"
-	stop_startup "$DATA" "$DATA.log" 'taking records from the decoder' 3>&- &
+	stop_startup "$DATA" "$DATA.log" "$line" 3>&- &
 	start_server --no-wait "$PATCHED" "$DATA"
 	wait $!
 	startup=$(startup_pid "$DATA")
 	wait_until "the stop" is_stopped "$startup"
+	wait_until "the decoder" child "$DATA" 'redoahead decoder' >/dev/null
 	decoder=$(child "$DATA" 'redoahead decoder')
 }
+
+has_taken_none() { no takes_records "$DATA"; }
 
 ends_as_stock() {			# LOG-LINE...
 	wait_until "the end of recovery" is_ready "$DATA"
@@ -117,11 +127,25 @@ references() {				# DATA
 	takes_records "$DATA"
 	offered=$(sql "$DATA" -c 'select offered from pg_stat_redoahead')
 	echo "$all references, $offered offered"
+	no grep -q 'has not responded' "$DATA.log"
 	# Some come before the daemon is connected.
 	[ "$offered" -ge $((all * 95 / 100)) ]
 	[ "$offered" -le $((all * 101 / 100)) ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
+}
+
+# Lost otherwise: the head start of the daemon, which reads nothing before something is decoded.
+@test "the decoder begins when the startup process has looked ahead as far as it may" {
+	local first
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=32768
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	first=$(grep -oE -m 1 'the decoder begins [0-9]+' "$DATA.log")
+	echo "$first references ahead"
+	[ "${first##* }" -ge 30000 ]
+	ends_as_stock
 }
 
 # Lost otherwise: a way to do without it.
@@ -155,6 +179,28 @@ references() {				# DATA
 	ends_as_stock
 }
 
+# Lost otherwise: the same, before it has given anything.
+@test "a decoder that is ended before records are taken is not missed" {
+	stop_before_take
+	kill -TERM "$decoder"
+	wait_until "the end of the decoder" is_gone "$decoder"
+	has_taken_none
+	kill -CONT "$startup"
+	ends_as_stock
+}
+
+# Lost otherwise: the memory of the run, and the look-ahead that was set.
+@test "a reload changes the look-ahead before records are taken" {
+	stop_before_take
+	settings "$DATA" redoahead.lookahead=8192
+	kill -HUP "$(head -n 1 "$DATA/postmaster.pid")"
+	has_taken_none
+	kill -CONT "$startup"
+	wait_until "the end of the run" grep -q 'took 0 records from the decoder' "$DATA.log"
+	wait_until "the end of the decoder" is_gone "$decoder"
+	ends_as_stock
+}
+
 # Lost otherwise: the server, where it is killed for lack of memory.
 @test "after a kill of the decoder recovery begins anew, as after that of any process of the server" {
 	stop_amid_run
@@ -175,9 +221,7 @@ references() {				# DATA
 	ends_as_stock '^no background worker slot for the decoder; the startup process decodes WAL itself$'
 }
 
-# Lost otherwise: recovery, if the daemon goes while records are taken.
-@test "without the daemon the startup process decodes WAL itself" {
-	stop_amid_run
+ends_without_daemon() {
 	stop_daemon "$DATA"
 	kill -CONT "$startup"
 	wait_until "the loss" grep -q 'redoahead: lost' "$DATA.log"
@@ -185,6 +229,19 @@ references() {				# DATA
 	wait_until "the end of recovery" is_ready "$DATA"
 	stop_server "$DATA"
 	same_data "$DATA" "$WORK/reference"
+}
+
+# Lost otherwise: recovery, if the daemon goes while records are taken.
+@test "without the daemon the startup process decodes WAL itself" {
+	stop_amid_run
+	ends_without_daemon
+}
+
+# Lost otherwise: the same, if it goes before.
+@test "without the daemon no records are taken" {
+	stop_before_take
+	ends_without_daemon
+	has_taken_none
 }
 
 # Lost otherwise: recovery of records that do not fit into shared memory.
