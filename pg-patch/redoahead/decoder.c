@@ -12,10 +12,10 @@
  *
  * A run begins when the startup process has looked ahead itself as far as it may, or
  * half as far where the decode buffer is the limit: the decoder reads on from there, and
- * its records are taken when redo has come to the end of those.  Each must link to the last one replayed.  When the run ends, for whatever
- * reason, the startup process reads on after the record that it has replayed last: an
- * error in the WAL, or its end, is for it to find.  It waits for the decoder at most
- * STALL_TIMEOUT_MS.
+ * its records are taken when redo has come to the end of those.  Each must link to the
+ * last one replayed.  When the run ends, for whatever reason, the startup process reads
+ * on after the record that it has replayed last: an error in the WAL, or its end, is for
+ * it to find.  It waits for the decoder at most STALL_TIMEOUT_MS.
  */
 #include "postgres.h"
 
@@ -31,6 +31,7 @@
 #include "utils/ps_status.h"
 #include "utils/wait_event.h"
 
+#include "cpu_prefetch.h"
 #include "decoder.h"
 #include "settings.h"
 
@@ -58,7 +59,6 @@
 /* Which record is prefetched into the CPU's cache, and how much of it, cache lines. */
 #define RECORDS_AHEAD		8
 #define RECORD_LINES		6
-#define CACHE_LINE			64
 
 /* The run, as the startup process sees it. */
 static struct
@@ -103,7 +103,11 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	Decoder    *d = decoder;
 	size_t		buffer_size = prefetcher__decode_buffer_size(p);
 	uint32		blocks = prefetcher__recent_blocks(p, p->distance);
-	PrefetchCounters counters = d->prefetcher.counters;
+	PrefetchCounters counters;
+
+	/* What the last decoder has counted before it was not busy any more. */
+	pg_read_barrier();
+	counters = d->prefetcher.counters;
 
 	run.wait_until = p->records + run.next_wait;
 	if (buffer_size < MIN_BUFFER_SIZE ||
@@ -114,6 +118,7 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	d->begin_lsn = last->next_lsn;
 	d->previous_lsn = last->lsn;
 	d->timeline = timeline;
+	d->prefetcher.slru = p->slru;
 	pg_atomic_write_u32(&d->busy, 1);
 
 	run.active = RegisterDynamicBackgroundWorker(&worker, NULL);
@@ -170,14 +175,14 @@ decoder__stop(Prefetcher *p)
 	run.active = run.taking = false;
 }
 
-/* Has the decoder ended without a record? */
+/* Has the decoder ended with so few records that it is better to look ahead again? */
 static bool
-has_failed(void)
+has_ended_early(void)
 {
-	if (run.taking || pg_atomic_read_u32(&decoder->ended) == 0)
+	if (pg_atomic_read_u32(&decoder->ended) == 0)
 		return false;
 	pg_read_barrier();
-	return pg_atomic_read_u64(&decoder->handed) == 0;
+	return pg_atomic_read_u64(&decoder->handed) < RECORDS_BEFORE_NEXT;
 }
 
 /*
@@ -189,7 +194,7 @@ decoder__hand_over(Prefetcher *p, const XLogReaderState *reader)
 {
 	if (run.active)
 	{
-		if (has_failed())
+		if (has_ended_early())
 			decoder__stop(p);
 		return run.active;
 	}
@@ -214,7 +219,6 @@ decoder__reset(Prefetcher *p)
 {
 	if (run.active && !run.taking)
 		decoder__stop(p);
-	decoder__configured(p);
 }
 
 /* Recovery has ended. */

@@ -31,11 +31,17 @@ typedef struct Lookahead
 {
 	PendingRef *refs;			/* circular, mask + 1 entries; NULL until allocated */
 	uint32		mask;			/* of positions in the queue */
+
+	/* Written where records are decoded, which may be another process. */
+	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
+	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
 	uint32		head;			/* where the next reference goes */
+
+	/* Written where they are replayed. */
+	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
+	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
 	uint32		tail;			/* oldest reference not replayed */
 	uint32		replaying;		/* end of those of the record in replay */
-	XLogRecPtr	replay_lsn;		/* start of the record that is being replayed */
-	XLogRecPtr	decode_lsn;		/* start of the last record decoded */
 } Lookahead;
 
 static inline PendingRef *

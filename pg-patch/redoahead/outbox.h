@@ -21,8 +21,9 @@ typedef struct Outbox
 
 	/* Written by the one that puts. */
 	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
-	pg_atomic_uint32 published; /* end of what may be taken */
 	uint32		head;			/* where the next one goes */
+	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
+	pg_atomic_uint32 published; /* end of what may be taken */
 
 	/* Written by the one that takes. */
 	pg_attribute_aligned(PG_CACHE_LINE_SIZE)

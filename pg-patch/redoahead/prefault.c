@@ -55,7 +55,10 @@
 /* The worker pauses while less memory than this is available, bytes. */
 #define MIN_AVAILABLE	(512 * 1024 * 1024)
 
-/* Available memory is determined, which takes as long as 500 page faults, for so many buffers. */
+/*
+ * Buffers between two looks at how much memory is available.  A look takes as long as
+ * populating half a chunk.
+ */
 #define CHECK_BUFFERS	(16 * CHUNK_BUFFERS)
 
 typedef struct PrefaultShared

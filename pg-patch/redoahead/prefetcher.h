@@ -53,8 +53,12 @@ typedef struct Prefetcher
 	Prefault	prefault;		/* buffers that are mapped */
 	PrefetchCounters counters;
 	RingCounters last;			/* for stats.c */
+
+	/* Written where records are replayed. */
+	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
 	const char *moved;			/* tuples that redo will move, not prefetched into the */
 	const char *moved_end;		/* CPU's cache yet (cpu_prefetch.h) */
+
 	int			distance;		/* references to look ahead; 0 while not in use */
 	int			allocated;		/* distance that there is memory for */
 	uint64		memory_limit;	/* of each of the parts that prefetcher.c names, bytes */

@@ -24,9 +24,9 @@
  * (lookahead.h) leads back to the recent-block cache: it gives redo the buffers
  * that it has used before, and learns which ones it used.
  *
- * All of this runs in the startup process, but in crash recovery the part before
- * the queue in the decoder (decoder.h).  It raises no errors: they would end
- * recovery.
+ * All of this runs in the startup process; in crash recovery another one, the
+ * decoder (decoder.h), may do what comes before the queue.  It raises no errors:
+ * they would end recovery.
  */
 #include "postgres.h"
 
@@ -335,7 +335,7 @@ prefetch_record_returned(DecodedXLogRecord *record)
 			is_entry_of(recent, block))
 		{
 			block->prefetch_buffer = recent->buffer;
-			p->counters.buffers_found++;
+			prefetcher.counters.buffers_found++;
 		}
 		ref->buffer = block->prefetch_buffer;
 	}
@@ -364,7 +364,7 @@ prefetch_record_released(const DecodedXLogRecord *record)
 		if (block->prefetch_buffer != ref->buffer && block->prefetch_buffer != InvalidBuffer)
 		{
 			if (ref->buffer != InvalidBuffer)
-				p->counters.evicted++;
+				prefetcher.counters.evicted++;
 			if (is_entry_of(recent, block))
 				recent->buffer = block->prefetch_buffer;
 		}

@@ -3,9 +3,9 @@
  *		Counters of the redoahead extension in shared memory, and the function
  *		behind the view pg_stat_redoahead.
  *
- * The startup process counts in private memory and copies the counters to shared
- * memory at intervals; anyone may read them, during recovery and afterwards.  They
- * are reset when the server starts.
+ * The startup process adds up what it and the decoder count, and copies that to
+ * shared memory at intervals; anyone may read it, during recovery and afterwards.
+ * Counters are reset when the server starts.
  */
 #include "postgres.h"
 

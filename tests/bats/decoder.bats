@@ -31,7 +31,7 @@ runs() { grep -c 'DEBUG:  redoahead: took [1-9][0-9]* records from the decoder' 
 stop_amid_run() { stop_redo 'taking records from the decoder' redoahead.lookahead=4096; }
 
 # The same before it takes records: there are many that it has decoded itself.
-stop_before_take() { stop_redo 'the decoder begins'; }
+stop_before_take() { stop_redo 'the decoder begins' redoahead.decode_buffer_size=64MB; }
 
 stop_redo() {				# LOG-LINE SETTING...
 	local line=$1
@@ -50,11 +50,13 @@ stop_redo() {				# LOG-LINE SETTING...
 
 has_taken_none() { no takes_records "$DATA"; }
 
-ends_as_stock() {			# LOG-LINE...
+ends_as_stock() { ends_as_stock_with "$connected" "$@"; }	# LOG-LINE...
+
+ends_as_stock_with() {		# LOG-LINE...
 	wait_until "the end of recovery" is_ready "$DATA"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
-	log_is "$DATA" "$connected" "$@"
+	log_is "$DATA" "$@"
 	good_checksums "$DATA"
 	same_data "$DATA" "$WORK/reference"
 }
@@ -129,7 +131,7 @@ references() {				# DATA
 	echo "$all references, $offered offered"
 	no grep -q 'has not responded' "$DATA.log"
 	# Some come before the daemon is connected.
-	[ "$offered" -ge $((all * 95 / 100)) ]
+	[ "$offered" -ge $((all / 2)) ]
 	[ "$offered" -le $((all * 101 / 100)) ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
@@ -170,6 +172,25 @@ references() {				# DATA
 	ends_as_stock "^decoder \(PID $decoder\) has not responded for 250 ms; the startup process decodes WAL itself\$"
 }
 
+# Lost otherwise: the same, where the server cannot start processes in time.
+@test "a decoder that does not start is left after 250 ms" {
+	local postmaster
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=4096
+	stop_startup "$DATA" "$DATA.log" 'redo starts' 3>&- &
+	start_server --no-wait "$PATCHED" "$DATA"
+	wait $!
+	startup=$(startup_pid "$DATA")
+	postmaster=$(head -n 1 "$DATA/postmaster.pid")
+	kill -STOP "$postmaster"
+	start_daemon "$DATA"
+	kill -CONT "$startup"
+	wait_until "the line" grep -q 'has not started' "$DATA.log"
+	kill -CONT "$postmaster"
+	ends_as_stock_with '^no daemon at ' "$connected" \
+		'^the decoder has not started after 250 ms; the startup process decodes WAL itself$'
+}
+
 # Lost otherwise: recovery, if an administrator ends it.
 @test "a decoder that is ended is not missed" {
 	stop_amid_run
@@ -179,7 +200,7 @@ references() {				# DATA
 	ends_as_stock
 }
 
-# Lost otherwise: the same, before it has given anything.
+# Lost otherwise: the same, before any was taken.
 @test "a decoder that is ended before records are taken is not missed" {
 	stop_before_take
 	kill -TERM "$decoder"
@@ -189,11 +210,13 @@ references() {				# DATA
 	ends_as_stock
 }
 
-# Lost otherwise: the memory of the run, and the look-ahead that was set.
+# Lost otherwise: the look-ahead that was set.
 @test "a reload changes the look-ahead before records are taken" {
 	stop_before_take
 	settings "$DATA" redoahead.lookahead=8192
 	kill -HUP "$(head -n 1 "$DATA/postmaster.pid")"
+	# It is noticed before the next record.
+	wait_until "the signal" grep -q '^ShdPnd:.*[13579bdf]$' "/proc/$startup/status"
 	has_taken_none
 	kill -CONT "$startup"
 	wait_until "the end of the run" grep -q 'took 0 records from the decoder' "$DATA.log"

@@ -21,7 +21,7 @@ TRANSITIONS = (
     ('no daemon at', ('off',), 'off'),
     ('could not prefetch a block', ANY, None),
     ('not enough memory for', ANY, None),
-    ('decoder .* has not responded', ANY, None),
+    ('(the )?decoder .* has not (responded|started)', ANY, None),
 )
 # After a reload, or a kill of another process, the connection may have been closed without a line.
 SILENT_END = re.compile('parameter "redoahead.(socket|lookahead)" changed|processes terminated; reinitializing')

@@ -194,9 +194,10 @@ fast=(shared_buffers=512MB synchronous_commit=off)
 # Stop the startup process of a server that starts now as soon as a log has a line, so that
 # the status can be read in peace.  To run beside the start; gives up after a minute.
 stop_startup() {			# DATA LOG PATTERN
-	local end=$((SECONDS + 60))
+	local end=$((SECONDS + 60)) startup
+	until startup=$(startup_pid "$1" 2>/dev/null); do [ "$SECONDS" -lt "$end" ] || return 1; done
 	until grep -q "$3" "$2" 2>/dev/null; do [ "$SECONDS" -lt "$end" ] || return 1; done
-	kill -STOP "$(startup_pid "$1")"
+	kill -STOP "$startup"
 }
 
 # PostgreSQL 19 cannot end recovery while the checkpointer is stopped: each process must
