@@ -39,9 +39,7 @@ stop_redo() {				# LOG-LINE SETTING...
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on "$@"
 	start_daemon "$DATA"
-	stop_startup "$DATA" "$DATA.log" "$line" 3>&- &
-	start_server --no-wait "$PATCHED" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" "$line"
 	startup=$(startup_pid "$DATA")
 	wait_until "the stop" is_stopped "$startup"
 	wait_until "the decoder" child "$DATA" 'redoahead decoder' >/dev/null
@@ -177,9 +175,7 @@ references() {				# DATA
 	local postmaster
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=4096
-	stop_startup "$DATA" "$DATA.log" 'redo starts' 3>&- &
-	start_server --no-wait "$PATCHED" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'no daemon at'
 	startup=$(startup_pid "$DATA")
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
 	kill -STOP "$postmaster"
@@ -295,9 +291,7 @@ ends_without_daemon() {
 	done
 	# This recovery overwrites it, and the next one begins before, since there is no checkpoint.
 	mv "$DATA.log" "$DATA.log.old"
-	stop_startup "$DATA" "$DATA.log" 'redo starts' 3>&- &
-	start_server --no-wait "$PATCHED" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'redo starts'
 	stop_checkpointer
 	kill -CONT "$(startup_pid "$DATA")"
 	end_recovery_without "$DATA" "$checkpointer"

@@ -13,9 +13,7 @@ setup_file() {
 
 # Recover to where clients can connect; the checkpointer is stopped before redo ends.
 recover_without_checkpoint() {	# DATA
-	stop_startup "$1" "$1.log" 'redo starts' 3>&- &
-	start_server --no-wait "$PATCHED" "$1"
-	wait $!
+	start_server_and_stop_redo "$PATCHED" "$1" "$1.log" 'redo starts'
 	wait_until "the checkpointer" child "$1" checkpointer
 	checkpointer=$(child "$1" checkpointer)
 	kill -STOP "$checkpointer"

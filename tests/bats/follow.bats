@@ -218,9 +218,7 @@ keeps_nothing_open() {		# DATA
 	tracer=$!
 	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
 	# Being traced makes it slow: redo waits until it has found what to read.
-	stop_startup "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL' 3>&- &
-	start_server --no-wait "$STOCK" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL'
 	wait_until "a data file" grep -q 'openat(.*"base/' "$CASE/calls"
 	kill -CONT "$(startup_pid "$DATA")"
 	wait_until "the end of recovery" is_ready "$DATA"

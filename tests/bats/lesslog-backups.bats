@@ -83,12 +83,13 @@ end_backup() {				# NAME
 # Lost otherwise: base backups that begin while the setting is switched on and off, that
 # outlast a reload, or another base backup.
 @test "reloads take effect at once, and no base backup loses images by them" {
-	local primary=$CASE/primary from between to
+	local primary=$CASE/primary load from between to
 	local -A backup_commands
 	copy_cluster "$PRIMARY" "$primary"
 	settings "$primary" archive_mode=off wal_keep_size=20GB
 	start_server "$PATCHED" "$primary"
 	pgbench "$primary" -n -M prepared -c 2 -t 4000 3>&- &
+	load=$!
 	for value in on off on; do
 		settings "$primary" wal_keep_block_data=$value
 		reload "$primary"
@@ -102,7 +103,7 @@ end_backup() {				# NAME
 	sql "$primary" -c checkpoint
 	pgbench "$primary" -n -c 2 -t 200
 	end_backup second
-	wait $!
+	wait "$load"
 	pgbench "$primary" -n -c 2 -t 200
 	stop_server "$primary"
 	from=$(head -n 1 "$CASE/first") between=$(tail -n 1 "$CASE/first") to=$(tail -n 1 "$CASE/second")

@@ -51,9 +51,7 @@ crash_recovery_status() {	# DATA LOG
 	copy_cluster "$WORK/crashed" "$DATA"
 	evict "$DATA"
 	start_follow "$DATA" --metrics "$CASE/redoahead.prom" --report "$CASE"
-	stop_startup "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL' 3>&- &
-	start_server --no-wait "$STOCK" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL'
 	crash_recovery_status "$DATA" "$DATA.follow.log"
 	status_is "$DATA" waiting phase
 	stop_server "$DATA"
@@ -68,9 +66,7 @@ crash_recovery_status() {	# DATA LOG
 	copy_crashed
 	evict "$DATA"
 	start_daemon "$DATA"
-	stop_startup "$DATA" "$DATA.daemon.log" 'recovery connected' 3>&- &
-	start_server --no-wait "$PATCHED" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.daemon.log" 'recovery connected'
 	crash_recovery_status "$DATA" "$DATA.daemon.log"
 	status_is "$DATA" waiting phase
 	stop_server "$DATA"

@@ -12,9 +12,7 @@ status() { "$WORK/redoahead" status -D "$DATA" "$@"; }
 # A recovery whose startup process is stopped as soon as a log has a line.
 start_stopped() {			# SERVER LOG PATTERN
 	evict "$DATA"
-	stop_startup "$DATA" "$2" "$3" 3>&- &
-	start_server --no-wait "$1" "$DATA"
-	wait $!
+	start_server_and_stop_redo "$1" "$DATA" "$2" "$3"
 	STARTUP=$(startup_pid "$DATA")
 	wait_until "the stop" is_stopped "$STARTUP"
 }

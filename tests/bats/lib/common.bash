@@ -4,7 +4,8 @@
 patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
 
 # Wait until a command succeeds.  Tries are counted, because time also passes
-# while a virtual machine is suspended.
+# while a virtual machine is suspended.  No process substitution here: it sets $!, and
+# bash 5.2 can wait for such a process for ever once it has ended.
 wait_until() {				# WHAT COMMAND...
 	local what=$1 tries=$((patience * 40))
 	shift
@@ -13,7 +14,7 @@ wait_until() {				# WHAT COMMAND...
 			echo "waited in vain for $what" >&2
 			return 1
 		fi
-		read -rt 0.02 <> <(:) || true
+		sleep 0.02
 	done
 }
 

@@ -17,11 +17,12 @@ setup_file() {
 	pgbench "$PRIMARY" -iq -s 3
 	sql "$PRIMARY" -c checkpoint
 	run_load "$PRIMARY" 4000 3>&- &
+	local load=$!
 	wait_until "load" has_committed "$PRIMARY" 500
 	as_server_user "$PATCHED/bin/pg_basebackup" -h "$PRIMARY" -D "$BASE" -X none --checkpoint=fast \
 		--no-verify-checksums 2>"$WORK/backup.log"
 	rm -f "$BASE"/.s.PGSQL.*
-	wait $!
+	wait "$load"
 	sql "$PRIMARY" -c checkpoint
 	run_load "$PRIMARY" 1000
 	sql "$PRIMARY" -c vacuum -c checkpoint

@@ -191,8 +191,16 @@ startup_pid() { child "$1" startup; }	# DATA
 # Settings under which WAL is written fast.
 fast=(shared_buffers=512MB synchronous_commit=off)
 
-# Stop the startup process of a server that starts now as soon as a log has a line, so that
-# the status can be read in peace.  To run beside the start; gives up after a minute.
+# Start a server, and stop its startup process as soon as a log has a line, so that the
+# status can be read in peace.
+start_server_and_stop_redo() {	# SERVER DATA LOG PATTERN
+	local stopper
+	stop_startup "${@:2}" 3>&- &
+	stopper=$!
+	start_server --no-wait "$1" "$2"
+	wait "$stopper" || { echo "$3 has not had in a minute: $4" >&2; return 1; }
+}
+
 stop_startup() {			# DATA LOG PATTERN
 	local end=$((SECONDS + 60)) startup
 	until startup=$(startup_pid "$1" 2>/dev/null); do [ "$SECONDS" -lt "$end" ] || return 1; done
