@@ -56,7 +56,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 @test "a crash recovery with follow: line and probe" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	start_follow "$DATA"
-	recovery_is_shown "$STOCK" "$DATA.follow.log" 'recovery of PostgreSQL'
+	recovery_is_shown "$STOCK" "$DATA.follow.log" 'following redo by memory'
 	stop_follow "$DATA"
 	run -1 status
 	[[ $output == *'no daemon listens there'* ]]
