@@ -24,6 +24,9 @@ setup_file() { follow_setup; }
 	stop_server "$DATA"
 	daemon_has_read "$DATA" 1000
 	same_data "$WORK/recovered" "$DATA"
+	# Not where the segment begins.
+	redo=$(sed -n 's/.*recovery of PostgreSQL .* found, from \([0-9A-F/]*\) on$/\1/p' "$DATA.follow.log")
+	grep -q "redo of .* of WAL, from $redo to " "$DATA.follow.log"
 }
 
 # Without a privilege to read the memory of processes, as where Yama restricts ptrace(2).

@@ -227,7 +227,7 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 		log_info("recovery of PostgreSQL %d found, from %X/%08X on", follow->cluster.major,
 				 (unsigned) (start.lsn >> 32), (unsigned) start.lsn);
 		position__begin(&follow->position, startup, follow->control.system_identifier,
-						follow->control.wal_segment_bytes);
+						follow->control.wal_segment_bytes, start.lsn);
 		err = prefetch(follow, start.lsn, pidfd);
 		position__end(&follow->position);
 		if (err < 0 && follow->backend == &backend_uring)

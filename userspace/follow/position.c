@@ -148,7 +148,7 @@ begin_bpf(struct position *position, uint64_t stack)
 /* A startup process has been found. */
 void
 position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
-				uint32_t segment_bytes)
+				uint32_t segment_bytes, uint64_t redo_lsn)
 {
 	uint64_t	stack;
 	int			err;
@@ -156,6 +156,7 @@ position__begin(struct position *position, pid_t startup, uint64_t system_identi
 	position->startup = startup;
 	position->system_identifier = system_identifier;
 	position->segment_bytes = segment_bytes;
+	position->redo_lsn = redo_lsn;
 	position->lsn = position->stack = 0;
 	position->begin_us = position->sql_us = 0;
 	position->method = -1;
@@ -293,7 +294,11 @@ read_others(struct position *position, uint64_t now_us)
 	{
 		position->title_us = now_us;
 		if (position__segment(position, &timeline, &segment))
-			take(position, segment * position->segment_bytes, POSITION_TITLE);
+		{
+			lsn = segment * position->segment_bytes;
+			/* Redo begins within a segment. */
+			take(position, lsn < position->redo_lsn ? position->redo_lsn : lsn, POSITION_TITLE);
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ struct position
 	pid_t		startup;		/* the startup process, 0: none */
 	uint64_t	system_identifier;	/* of the cluster */
 	uint32_t	segment_bytes;	/* size of a WAL segment, bytes */
+	uint64_t	redo_lsn;		/* where redo begins */
 	uint64_t	stack;			/* address of error_context_stack, 0: memory cannot be read */
 	uint64_t	reader;			/* address of the startup process's WAL reader, 0: not known yet */
 	uint64_t	idle_lsn;		/* end of the last record when none was being replayed, or 0 */
@@ -54,7 +55,7 @@ void		position__create(struct position *position, const struct cluster *cluster,
 int			position__start(struct position *position);
 void		position__destroy(struct position *position);
 void		position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
-							uint32_t segment_bytes);
+							uint32_t segment_bytes, uint64_t redo_lsn);
 void		position__end(struct position *position);
 uint64_t	position__read(struct position *position, uint64_t now_us);
 bool		position__is_exact(const struct position *position);
