@@ -263,6 +263,51 @@ ends_without_daemon() {
 	has_taken_none
 }
 
+# Have what a process, or with -f its children from now on, reads of WAL fail.
+fail_wal_reads() {			# [-f] PROCESS
+	need_strace
+	strace "${@:1:$#-1}" -qq -o "$CASE/calls" -p "${*: -1}" -e trace=pread64 -e inject=pread64:error=EIO \
+		$(printf -- '-P %s ' "$DATA"/pg_wal/0*) 3>&- &
+	tracer=$!
+	wait_until "the tracer" is_traced "${*: -1}"
+}
+is_traced() { grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$1/status"; }
+has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
+
+# Lost otherwise: recovery of all WAL behind an error that the device has for one process.
+@test "where the decoder cannot read WAL, the startup process reads on" {
+	stop_amid_run
+	fail_wal_reads "$decoder"
+	kill -CONT "$startup"
+	wait_until "the end of the decoder" is_gone "$decoder"
+	has_failed
+	ends_as_stock
+	[ "$(runs "$DATA")" -ge 1 ]
+}
+
+# Lost otherwise: prefetching, each time that redo has come to the end of what was looked ahead.
+@test "where the decoder ends early, the startup process looks ahead again at once" {
+	local postmaster ahead
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=8192
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'no daemon at'
+	startup=$(startup_pid "$DATA")
+	postmaster=$(head -n 1 "$DATA/postmaster.pid")
+	fail_wal_reads -f "$postmaster"
+	start_daemon "$DATA"
+	stop_startup "$DATA" "$DATA.log" 'the decoder begins' 3>&- &
+	local stopper=$!
+	kill -CONT "$startup"
+	wait "$stopper"
+	wait_until "the error" has_failed
+	wait_until "the end of the decoder" has_no_child "$DATA" 'redoahead decoder'
+	kill -TERM "$tracer"
+	kill -CONT "$startup"
+	ends_as_stock_with '^no daemon at ' "$connected"
+	ahead=$(sed -n 's/.*took 0 records from the decoder, and has looked ahead \([0-9]*\) .*/\1/p' "$DATA.log" | head -n 1)
+	[ "$ahead" -ge 1024 ] || { echo "only $ahead references ahead"; return 1; }
+}
+
 # Lost otherwise: recovery of records that do not fit into shared memory.
 @test "a record larger than the decode buffer is read by the startup process, and then the decoder again" {
 	copy_crashed

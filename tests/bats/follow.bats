@@ -209,9 +209,34 @@ keeps_nothing_open() {		# DATA
 	grep -q 'block-log' <<<"$output"
 }
 
+# Lost otherwise: prefetching for the whole recovery, by one error that the device has.
+@test "WAL that cannot be read now is read later, and redo does not notice" {
+	need_strace
+	copy_cluster "$WORK/crashed" "$DATA"
+	evict "$DATA"
+	start_follow "$DATA"
+	strace -f -qq -o "$CASE/calls" -p "$DAEMON" -e trace=pread64 -e inject=pread64:error=EIO:when=1..10 \
+		$(printf -- '-P %s ' "$DATA"/pg_wal/0*) 3>&- &
+	tracer=$!
+	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$DAEMON/status"
+	# Being traced makes it slow: redo waits until it has found what to read.
+	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL'
+	wait_until "reads after errors" grep -q '= [1-9][0-9]*$' "$CASE/calls"
+	kill -CONT "$(startup_pid "$DATA")"
+	wait_until "the end of recovery" is_ready "$DATA"
+	stop_server "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	kill -TERM "$tracer"
+	wait "$tracer" || true
+	stop_follow "$DATA"
+	[ "$(grep -c 'EIO .*(INJECTED)' "$CASE/calls")" -ge 5 ]
+	daemon_has_read "$DATA" 1000
+	same_data "$WORK/recovered" "$DATA"
+}
+
 # Lost otherwise: trust.
 @test "it opens files for reading, and changes none" {
-	[ "$(type -t strace)" ] || skip "strace is missing; install it"
+	need_strace
 	copy_cluster "$WORK/crashed" "$DATA"
 	(cd / && exec "${as_user[@]}" strace -f -qq -o "$CASE/calls" -e trace=file,desc,process_vm_writev,ptrace,kill \
 		"$WORK/redoahead" follow -D "$DATA" --backend fadvise --status-socket=) >"$DATA.follow.log" 2>&1 </dev/null 3>&- &

@@ -40,11 +40,6 @@ records() {					# SEGMENT
 	"$tools/wal_references" "$work/one" 1 1048576 0/300028 2>/dev/null
 }
 
-need_strace() {
-	command -v strace >/dev/null || skip "strace is missing; install it"
-	strace -o /dev/null true 2>/dev/null || skip "no process can be traced here"
-}
-
 # Run the command with a fault in one of its system calls.
 with_fault() {				# CALL:FAULT ARGUMENT...
 	local fault=$1

@@ -55,6 +55,12 @@ for key in sys.argv[2:]:
 print(value)' "$@"
 }
 
+# Skip where no system call can be made to fail.
+need_strace() {
+	command -v strace >/dev/null || skip "strace is missing; install it"
+	strace -o /dev/null true 2>/dev/null || skip "no process can be traced here"
+}
+
 # Skip where no such namespace can be made, in a chroot for example.
 need_namespace() {			# OPTION-OF-UNSHARE...
 	local reason
