@@ -64,6 +64,12 @@ class Tables(unittest.TestCase):
                      '| *theirs (2013)* |   7 |', '| b / a | 1.100 (1.10 to 1.10) |'):
             self.assertIn(line, text)
         self.assertIn('NOT healthy', text)
+        self.assertNotIn('the host', text)
+
+    def test_report_has_what_the_host_took(self):
+        self.assertEqual(report.steal([{'steal': 0.02}, {'steal': 0.31}, {'steal': 0.04}, {}]),
+                         ' Of the CPU time that was wanted, the host gave 4% to others, 31% in the '
+                         'worst run.')
 
     def test_plots_are_drawn_only_by_matplotlib(self):
         try:

@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import unittest
+import unittest.mock
 
 from bench import host, postgres, results, runner, scenarios
 from bench.scenario import Part
@@ -71,6 +72,16 @@ class Done(unittest.TestCase):
         runs = runner.records(self.off, [{'case': 'index', 'ms': 1}, {'case': 'redo', 'ms': 2}], 3)
         self.assertEqual([run['part'] for run in runs], ['c', 'c'])
         self.assertTrue(runner.is_done(self.off, runs))
+
+    def test_a_run_has_what_the_host_took(self):
+        with unittest.mock.patch.object(host, 'first_line') as line:
+            line.return_value = '100 0 50 9000 9000 3 2 10 0 0'
+            steal = host.Steal()
+            line.return_value = '150 0 70 9900 9900 3 2 40 7 7'
+            self.assertEqual(steal.share(), 0.3)
+            self.assertEqual(runner.records(self.off, {'ms': 1}, 3, steal.share())[0]['steal'], 0.3)
+            line.return_value = '100 0 50 9000 9000 3 2 10 0 0'
+            self.assertEqual(steal.share(), 0.0)
 
     def test_time_left_is_by_what_is_most_alike(self):
         clock, later = runner.TimeLeft(), [self.default, self.redoahead, *self.second]

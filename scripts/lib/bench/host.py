@@ -231,6 +231,23 @@ def machine_cpu_seconds():
     return (user + nice + system + irq + softirq) / os.sysconf('SC_CLK_TCK')
 
 
+class Steal:
+    """The share of the CPU time that was wanted, from now on, and the host gave to others: 0 to 1."""
+
+    def __init__(self):
+        self.begun = self.read()
+
+    @staticmethod
+    def read():
+        """Time that was stolen, and that and the time of work, of all CPUs, clock ticks."""
+        user, nice, system, _, _, irq, softirq, stolen = map(int, first_line('/proc/stat', 'cpu ').split()[:8])
+        return stolen, user + nice + system + irq + softirq + stolen
+
+    def share(self):
+        stolen, wanted = (now - before for now, before in zip(self.read(), self.begun))
+        return stolen / wanted if wanted else 0.0
+
+
 def waited_for_ticks(pid):
     """CPU time of the children that a process has waited for, clock ticks."""
     fields = stat_fields(pid)

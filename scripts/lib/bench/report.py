@@ -103,6 +103,13 @@ def case_lines(scenario, result, case, rows):
     return lines
 
 
+def steal(runs):
+    """How much CPU time the host gave to others, in words; nothing where no run has that."""
+    shares = [run['steal'] for run in runs if 'steal' in run]
+    return (f' Of the CPU time that was wanted, the host gave {statistics.median(shares):.0%} to '
+            f'others, {max(shares):.0%} in the worst run.' if shares else '')
+
+
 def markdown(scenario, result, pictures=()):
     """The whole report."""
     header = result.header
@@ -113,8 +120,8 @@ def markdown(scenario, result, pictures=()):
     lines = [f'## {scenario.name}: {scenario.about}', '',
              f'Device {header["device_name"]}, size {header["size"]}. {machine}. Medians; ratios '
              'are medians of those within rounds, with the least and the greatest' +
-             (f'; {HEALTH[header["model_healthy"]]}' if 'model_healthy' in header else '') + '.',
-             '']
+             (f'; {HEALTH[header["model_healthy"]]}' if 'model_healthy' in header else '') + '.' +
+             steal(result.runs), '']
     for case, rows in medians(result.runs, scenario.measures).items():
         lines += case_lines(scenario, result, case, rows)
     if scenario.summary and result.runs:

@@ -196,15 +196,15 @@ class TimeLeft:
         return f'about {total / 60:.0f} min left' if total >= 90 else f'about {total:.0f} s left'
 
 
-def records(task, found, wall_seconds):
-    """The runs that a call returned, each with all that it is known by."""
+def records(task, found, wall_seconds, steal=0.0):
+    """The runs that a call returned, each with all that it is known by, and its machine's steal."""
     runs = []
     for figures in found if isinstance(found, list) else [found]:
         run = {'case': task.part, 'config': task.config, 'round': task.round, 'take': task.take,
                **figures}
         if run['case'] != task.part:
             run['part'] = task.part
-        runs.append({**run, 'wall_seconds': round(wall_seconds, 1)})
+        runs.append({**run, 'wall_seconds': round(wall_seconds, 1), 'steal': round(steal, 3)})
     return runs
 
 
@@ -249,10 +249,10 @@ def measure(bench, wanted):
                     continue
                 bench.task = task
                 bench.left = lambda done, seconds: clock.text(later, task, done, seconds)
-                begun = time.monotonic()
+                begun, steal = time.monotonic(), host.Steal()
                 found = run(task.config, task.number)
                 clock.took.append((task, time.monotonic() - begun))
-                runs = records(task, found, clock.took[-1][1])
+                runs = records(task, found, clock.took[-1][1], steal.share())
                 bench.results.add(runs)
                 bench.progress.say(f'{task}: {outcome(bench.scenario, runs)}; {clock.text(later)}')
 
