@@ -165,7 +165,7 @@ decoder__stop(Prefetcher *p)
 		return;
 	pg_atomic_write_u32(&decoder->stop, 1);
 	ereport(DEBUG1,
-			(errmsg_internal("redoahead: took %llu records from the decoder, and has looked ahead %u block references itself",
+			(errmsg_internal("redoahead: took %llu records from the decoder; the startup process is %u block references ahead",
 							 (unsigned long long) run.taken, lookahead__length(&p->lookahead))));
 	if (run.taken < run.next_wait)
 		back_off();

@@ -263,9 +263,9 @@ ends_without_daemon() {
 	has_taken_none
 }
 
-# Have what a process, or with -f its children from now on, reads of WAL fail.
+# Make all reads of WAL by a process fail; with -f, those of children that it starts from now
+# on, too.
 fail_wal_reads() {			# [-f] PROCESS
-	need_strace
 	strace "${@:1:$#-1}" -qq -o "$CASE/calls" -p "${*: -1}" -e trace=pread64 -e inject=pread64:error=EIO \
 		$(printf -- '-P %s ' "$DATA"/pg_wal/0*) 3>&- &
 	tracer=$!
@@ -274,8 +274,9 @@ fail_wal_reads() {			# [-f] PROCESS
 is_traced() { grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$1/status"; }
 has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 
-# Lost otherwise: recovery of all WAL behind an error that the device has for one process.
+# Lost otherwise: recovery, where only the decoder's reads of WAL fail.
 @test "where the decoder cannot read WAL, the startup process reads on" {
+	need_attach
 	stop_amid_run
 	fail_wal_reads "$decoder"
 	kill -CONT "$startup"
@@ -287,24 +288,27 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 
 # Lost otherwise: prefetching, each time that redo has come to the end of what was looked ahead.
 @test "where the decoder ends early, the startup process looks ahead again at once" {
-	local postmaster ahead
+	local postmaster ahead stopper
+	need_attach
 	copy_crashed
-	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=8192
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=32768 \
+		redoahead.decode_buffer_size=64MB
 	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'no daemon at'
 	startup=$(startup_pid "$DATA")
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
 	fail_wal_reads -f "$postmaster"
 	start_daemon "$DATA"
 	stop_startup "$DATA" "$DATA.log" 'the decoder begins' 3>&- &
-	local stopper=$!
+	stopper=$!
 	kill -CONT "$startup"
 	wait "$stopper"
 	wait_until "the error" has_failed
 	wait_until "the end of the decoder" has_no_child "$DATA" 'redoahead decoder'
 	kill -TERM "$tracer"
+	wait "$tracer" || true
 	kill -CONT "$startup"
 	ends_as_stock_with '^no daemon at ' "$connected"
-	ahead=$(sed -n 's/.*took 0 records from the decoder, and has looked ahead \([0-9]*\) .*/\1/p' "$DATA.log" | head -n 1)
+	ahead=$(sed -n 's/.*took 0 records from the decoder; the startup process is \([0-9]*\) .*/\1/p' "$DATA.log" | head -n 1)
 	[ "$ahead" -ge 1024 ] || { echo "only $ahead references ahead"; return 1; }
 }
 

@@ -122,7 +122,7 @@ refuses() {					# PATTERN ARGUMENT...
 
 # Lost otherwise: trust.
 @test "it opens files for reading, changes none, and runs no command" {
-	[ "$(type -t strace)" ] || skip "strace is missing; install it"
+	need_strace
 	as_server_user strace -f -o "$CASE/calls" "$WORK/redoahead" prefault -D "$DATA" --backend=fadvise
 	grep -q 'openat(.*pgbench\|openat(.*"base/' "$CASE/calls"
 	grep -v '"/dev/null"' "$CASE/calls" | no grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC'

@@ -310,8 +310,7 @@ load lib/daemon
 
 # Lost otherwise: the daemon, for the rest of its time.
 @test "where io_uring fails in the middle of a recovery, the daemon goes on without" {
-	command -v strace >/dev/null || skip "needs strace"
-	strace -o "$work/strace" -e trace=io_uring_enter true 2>/dev/null || skip "needs ptrace"
+	need_strace
 	relation base/5/16384 1000
 	start --
 	grep -q 'with io_uring' "$work/log" || skip "io_uring cannot be used here"

@@ -55,7 +55,7 @@ for key in sys.argv[2:]:
 print(value)' "$@"
 }
 
-# Skip where no system call can be made to fail.
+# Skip where no process can be traced.
 need_strace() {
 	command -v strace >/dev/null || skip "strace is missing; install it"
 	strace -o /dev/null true 2>/dev/null || skip "no process can be traced here"

@@ -180,6 +180,15 @@ reload() {					# DATA
 	kill -HUP "$(head -n 1 "$1/postmaster.pid")"
 }
 
+# Skip where no process of the servers' user can be traced that runs already.
+need_attach() {
+	local target reason
+	need_strace
+	(cd / && exec "${as_user[@]}" sleep 1) 3>&- &
+	target=$!
+	reason=$(strace -qq -o /dev/null -p "$target" 2>&1) || skip "$reason"
+}
+
 # The process of a server with this title.
 child() {					# DATA TITLE
 	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f "postgres: $2"
@@ -197,14 +206,19 @@ start_server_and_stop_redo() {	# SERVER DATA LOG PATTERN
 	local stopper
 	stop_startup "${@:2}" 3>&- &
 	stopper=$!
-	start_server --no-wait "$1" "$2"
-	wait "$stopper" || { echo "$3 has not had in a minute: $4" >&2; return 1; }
+	start_server --no-wait "$1" "$2" || { kill "$stopper"; return 1; }
+	wait "$stopper"
 }
 
+# The second half of it, to run beside the start.
 stop_startup() {			# DATA LOG PATTERN
-	local end=$((SECONDS + 60)) startup
-	until startup=$(startup_pid "$1" 2>/dev/null); do [ "$SECONDS" -lt "$end" ] || return 1; done
-	until grep -q "$3" "$2" 2>/dev/null; do [ "$SECONDS" -lt "$end" ] || return 1; done
+	local end=$((SECONDS + patience)) startup
+	until startup=$(startup_pid "$1" 2>/dev/null); do
+		[ "$SECONDS" -lt "$end" ] || { echo "no startup process after $patience s" >&2; return 1; }
+	done
+	until grep -q "$3" "$2" 2>/dev/null; do
+		[ "$SECONDS" -lt "$end" ] || { echo "$2 has no \"$3\" after $patience s" >&2; return 1; }
+	done
 	kill -STOP "$startup"
 }
 
