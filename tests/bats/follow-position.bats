@@ -8,14 +8,22 @@ load lib/follow
 
 setup_file() { follow_setup; }
 
+began_at() {				# DATA LSN
+	as_server_user "$WORK/redoahead" status -D "$1" --json >"$CASE/status" &&
+		[ "$(json_member "$CASE/status" recovery redo_start_lsn)" = "$2" ]
+}
+
 # Lost otherwise: servers whose memory may not be read.
 @test "the position of redo by the title of the process, while it recovers from an archive" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	feed_from_archive "$DATA"
 	evict "$DATA"
 	start_follow "$DATA" --position title
-	start_server --no-wait "$STOCK" "$DATA"
+	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.log" 'redo starts'
 	wait_until "the first segment" grep -q 'following redo by title' "$DATA.follow.log"
+	# Redo began where its segment has the first record, not where the segment begins.
+	wait_until "where redo began" began_at "$DATA" "$(sed -n 's/.* found, from \(.*\) on$/\1/p' "$DATA.follow.log")"
+	kill -CONT "$(startup_pid "$DATA")"
 	feed "$DATA"
 	feed "$DATA"
 	feed_rest "$DATA"
@@ -24,9 +32,6 @@ setup_file() { follow_setup; }
 	stop_server "$DATA"
 	daemon_has_read "$DATA" 1000
 	same_data "$WORK/recovered" "$DATA"
-	# Not where the segment begins.
-	redo=$(sed -n 's/.*recovery of PostgreSQL .* found, from \([0-9A-F/]*\) on$/\1/p' "$DATA.follow.log")
-	grep -q "redo of .* of WAL, from $redo to " "$DATA.follow.log"
 }
 
 # Without a privilege to read the memory of processes, as where Yama restricts ptrace(2).

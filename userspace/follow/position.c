@@ -262,11 +262,11 @@ position__segment(const struct position *position, uint32_t *timeline, uint64_t 
 							timeline, segment);
 }
 
-/* Take a position, which never goes backwards. */
+/* Take a position, which never goes backwards; of equal ones, that of the better method. */
 static void
 take(struct position *position, uint64_t lsn, enum position_method method)
 {
-	if (lsn <= position->lsn)
+	if (lsn < position->lsn || (lsn == position->lsn && (int) method >= position->method))
 		return;
 	position->lsn = lsn;
 	if (position->method != (int) method)
@@ -296,7 +296,7 @@ read_others(struct position *position, uint64_t now_us)
 		if (position__segment(position, &timeline, &segment))
 		{
 			lsn = segment * position->segment_bytes;
-			/* Redo begins within a segment. */
+			/* Redo began at redo_lsn, not where its segment begins. */
 			take(position, lsn < position->redo_lsn ? position->redo_lsn : lsn, POSITION_TITLE);
 		}
 	}
