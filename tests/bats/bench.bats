@@ -140,7 +140,7 @@ load lib/bench
 	assert [run['config'] for run in runs] == ['off', 'default', 'redoahead', 'follow']
 	for run in runs:
 	    for name in ('redo_seconds', 'ready_seconds', 'device_read_bytes', 'replay_tx_per_minute',
-	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'cache'):
+	                 'replay_to_primary', 'startup_cpu_seconds', 'wall_seconds', 'steal', 'cache'):
 	        assert run[name] is not None, name
 	    assert run['blocks_read'] > 800, run        # all of the load is in the WAL
 	    # A redo that finds all blocks read ahead can be over before a sample is taken.

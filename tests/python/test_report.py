@@ -68,8 +68,7 @@ class Tables(unittest.TestCase):
 
     def test_report_has_what_the_host_took(self):
         self.assertEqual(report.steal([{'steal': 0.02}, {'steal': 0.31}, {'steal': 0.04}, {}]),
-                         ' Of the CPU time that was wanted, the host gave 4% to others, 31% in the '
-                         'worst run.')
+                         ' The host gave 4% of the wanted CPU time to others, 31% in the worst run.')
 
     def test_plots_are_drawn_only_by_matplotlib(self):
         try:

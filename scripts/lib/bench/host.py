@@ -232,7 +232,7 @@ def machine_cpu_seconds():
 
 
 class Steal:
-    """The share of the CPU time that was wanted, from now on, and the host gave to others: 0 to 1."""
+    """The share of the wanted CPU time that the host gives to others, from now on: 0 to 1."""
 
     def __init__(self):
         self.begun = self.read()

@@ -106,8 +106,8 @@ def case_lines(scenario, result, case, rows):
 def steal(runs):
     """How much CPU time the host gave to others, in words; nothing where no run has that."""
     shares = [run['steal'] for run in runs if 'steal' in run]
-    return (f' Of the CPU time that was wanted, the host gave {statistics.median(shares):.0%} to '
-            f'others, {max(shares):.0%} in the worst run.' if shares else '')
+    return (f' The host gave {statistics.median(shares):.0%} of the wanted CPU time to others, '
+            f'{max(shares):.0%} in the worst run.' if shares else '')
 
 
 def markdown(scenario, result, pictures=()):
