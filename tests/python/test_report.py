@@ -64,11 +64,13 @@ class Tables(unittest.TestCase):
                      '| *theirs (2013)* |   7 |', '| b / a | 1.100 (1.10 to 1.10) |'):
             self.assertIn(line, text)
         self.assertIn('NOT healthy', text)
-        self.assertNotIn('the host', text)
+        self.assertNotIn('The host', text)
 
     def test_report_has_what_the_host_took(self):
         self.assertEqual(report.steal([{'steal': 0.02}, {'steal': 0.31}, {'steal': 0.04}, {}]),
                          ' The host gave 4% of the wanted CPU time to others, 31% in the worst run.')
+        runs = [{**run, 'steal': 0.02} for run in runs_of({'a': (1, 2)}, 'tps', 'c')]
+        self.assertIn('The host gave 2% of', report.markdown(SCENARIO, result_of(runs)))
 
     def test_plots_are_drawn_only_by_matplotlib(self):
         try:

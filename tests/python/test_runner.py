@@ -12,7 +12,7 @@ from bench.scenario import Part
 
 
 def done(task, seconds=1.0):
-    return runner.records(task, {'redo_seconds': seconds}, seconds)
+    return runner.records(task, {'redo_seconds': seconds}, seconds, 0.0)
 
 
 class Order(unittest.TestCase):
@@ -64,12 +64,12 @@ class Done(unittest.TestCase):
 
     def test_an_incomplete_take_of_sessions_together_is_repeated(self):
         task, = runner.tasks(Part('c', '', (), None, together=True), ('a', 'b'), 1)
-        runs = runner.records(task, [{'config': 'a'}, {'config': 'b'}], 1)
+        runs = runner.records(task, [{'config': 'a'}, {'config': 'b'}], 1, 0.0)
         self.assertFalse(runner.is_done(task, runs[:1]))
         self.assertTrue(runner.is_done(task, runs))
 
     def test_runs_of_cases_within_a_part_are_found_again(self):
-        runs = runner.records(self.off, [{'case': 'index', 'ms': 1}, {'case': 'redo', 'ms': 2}], 3)
+        runs = runner.records(self.off, [{'case': 'index', 'ms': 1}, {'case': 'redo', 'ms': 2}], 3, 0.0)
         self.assertEqual([run['part'] for run in runs], ['c', 'c'])
         self.assertTrue(runner.is_done(self.off, runs))
 

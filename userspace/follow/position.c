@@ -145,7 +145,7 @@ begin_bpf(struct position *position, uint64_t stack)
 				 "--verbose shows the kernel's messages");
 }
 
-/* A startup process has been found. */
+/* A startup process has been found, whose redo begins at redo_lsn. */
 void
 position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
 				uint32_t segment_bytes, uint64_t redo_lsn)

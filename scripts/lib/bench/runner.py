@@ -196,7 +196,7 @@ class TimeLeft:
         return f'about {total / 60:.0f} min left' if total >= 90 else f'about {total:.0f} s left'
 
 
-def records(task, found, wall_seconds, steal=0.0):
+def records(task, found, wall_seconds, steal):
     """The runs that a call returned, each with all that it is known by, and its machine's steal."""
     runs = []
     for figures in found if isinstance(found, list) else [found]:
