@@ -217,7 +217,10 @@ class Server:
     def never_awake(self):
         self.words[SLEEPING] = 1
         self.good()
-        self.seen["wakeups"] = struct.unpack("=Q", os.read(self.eventfd, 8))[0]
+        try:
+            self.seen["wakeups"] = struct.unpack("=Q", os.read(self.eventfd, 8))[0]
+        except BlockingIOError:     # the server left before it had a reference
+            self.seen["wakeups"] = 0
 
     def blocks_wakeups(self):
         # The file description is shared, and so are its flags.
@@ -246,11 +249,13 @@ def main(path, mode, connections=1):
             seen["connections"] += 1
             try:
                 server = Server(connection, seen)
-            except ConnectionAbortedError:
+            except (ConnectionAbortedError, ConnectionResetError):
                 seen["turned away"] = seen.get("turned away", 0) + 1
                 continue
             try:
                 act(server)
+            except (BrokenPipeError, ConnectionResetError):
+                pass            # a server may leave at any time
             finally:
                 server.close()
     finally:

@@ -1,0 +1,73 @@
+"""The daemon that misbehaves: it outlives servers that leave at any time."""
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TESTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..')
+TOOLS = os.path.join(TESTS, 'tools')
+sys.path[:0] = [TESTS, TOOLS]
+
+import fake_daemon  # noqa: E402
+from rounds.stage import wait_until  # noqa: E402
+
+SLOTS = 1024
+
+
+class ServerThatLeaves(unittest.TestCase):
+    """Lost otherwise: a round of the campaign whose server was killed counts as failed."""
+
+    def start(self, mode):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, 'socket')
+        fake = subprocess.Popen([os.path.join(TOOLS, 'fake_daemon.py'), path, mode],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(fake.stdout.close)
+        self.addCleanup(fake.wait)
+        self.addCleanup(fake.kill)
+        wait_until('the socket', lambda: os.path.exists(path))
+        return fake, path
+
+    def connect(self, path):
+        """A startup process that has sent its handshake, and emits nothing."""
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(server.close)
+        server.connect(path)
+        ring, wakeups = os.memfd_create('ring'), os.eventfd(0, os.EFD_NONBLOCK)
+        os.ftruncate(ring, 320 + SLOTS * 32)
+        socket.send_fds(server, [bytes(fake_daemon.HANDSHAKE_BYTES)], [ring, wakeups])
+        os.close(ring)
+        os.close(wakeups)
+        return server
+
+    def check(self, mode, fake):
+        output = fake.communicate(timeout=30)[0]
+        self.assertEqual(fake.returncode, 0, f'{mode}: {output}')
+        self.assertEqual(json.loads(output)['connections'], 1, mode)
+
+    def test_before_it_has_a_reply(self):
+        for mode in fake_daemon.MODES:
+            fake, path = self.start(mode)
+            fake.send_signal(signal.SIGSTOP)
+            self.connect(path).close()
+            fake.send_signal(signal.SIGCONT)
+            self.check(mode, fake)
+
+    def test_before_it_has_emitted_a_reference(self):
+        for mode in fake_daemon.MODES:
+            fake, path = self.start(mode)
+            server = self.connect(path)
+            if mode != 'silent':
+                self.assertTrue(select.select([server], [], [], 30)[0], mode)
+            server.close()
+            self.check(mode, fake)
+
+
+if __name__ == '__main__':
+    unittest.main()
