@@ -82,6 +82,9 @@ def make_place(path):
         directory = os.open(path, os.O_DIRECTORY | os.O_NOFOLLOW)
         os.fchown(directory, user.pw_uid, user.pw_gid)
         os.close(directory)
+    # As keep_subdirectories_apart() of common.sh, which says why.
+    subprocess.run(['chattr', '+T', path], check=False, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
 
 
 def append(path, text):

@@ -45,6 +45,7 @@ suite_begin() {
 	WORK=$(mktemp -d /var/tmp/redoahead-test.XXXXXX)
 	export WORK
 	chmod 755 "$WORK"
+	keep_subdirectories_apart "$WORK"
 	# The servers' user may not be able to reach the clone.
 	install -m 755 "$REDOAHEAD" "$WORK/redoahead"
 	install -m 755 "$redoahead_root/tests/tools/fake_daemon.py" \
@@ -60,7 +61,8 @@ suite_end() {
 }
 
 case_begin() {
-	CASE=$WORK/$BATS_TEST_NUMBER
+	# ext4 goes by its name; tests of other files have the same numbers.
+	CASE=$WORK/$BATS_TEST_NUMBER.${WORK##*.}
 	DATA=$CASE/data
 	as_server_user mkdir "$CASE"
 	export CASE
