@@ -8,12 +8,20 @@ load lib/servers
 
 setup_file() { suite_begin; }
 
+# The patched server of a major, if one is built, with assertions or without.
+patched_of() {				# MAJOR
+	local kind
+	for kind in patched assert; do
+		[ ! -x "$redoahead_root/build/pg/$1/$kind/bin/postgres" ] ||
+			{ readlink -f "$redoahead_root/build/pg/$1/$kind"; return; }
+	done
+}
+
 # The other majors whose patched servers are built.
 others() {
-	local link
-	for link in "$redoahead_root"/build/pg/*/patched; do
-		link=${link%/patched}
-		[ ! -x "$link/patched/bin/postgres" ] || [ "${link##*/}" = "$pg_major" ] || echo "${link##*/}"
+	local major
+	for major in $(cd "$redoahead_root/build/pg" && echo *); do
+		[ "$major" = "$pg_major" ] || [ -z "$(patched_of "$major")" ] || echo "$major"
 	done
 }
 
@@ -21,7 +29,7 @@ others() {
 # segment is in DATA.last.
 crashed_of() {				# MAJOR DATA
 	local PATCHED
-	PATCHED=$(readlink -f "$redoahead_root/build/pg/$1/patched")
+	PATCHED=$(patched_of "$1")
 	make_cluster "$2" full_page_writes=on wal_compression=lz4:transform
 	start_server "$PATCHED" "$2"
 	sql "$2" -c "create table t as select i, i % 7 as n from generate_series(1, 50000) i" -c "checkpoint" \
@@ -46,11 +54,11 @@ refuses_data() {			# MAJOR-OF-DATA MAJOR-OF-SERVER
 	local data=$CASE/data-$1-$2
 	crashed_of "$1" "$data"
 	find "$data" -type f -print0 | sort -z | xargs -0 sha256sum >"$CASE/before"
-	run ! start_server "$redoahead_root/build/pg/$2/patched" "$data"
+	run ! start_server "$(patched_of "$2")" "$data"
 	grep -q "was initialized by PostgreSQL version $1, which is not compatible with this version $2" "$data.log"
 	find "$data" -type f -print0 | sort -z | xargs -0 sha256sum | diff "$CASE/before" -
 	# It has done no harm.
-	start_server "$redoahead_root/build/pg/$1/patched" "$data"
+	start_server "$(patched_of "$1")" "$data"
 	[ "$(sql "$data" -c "select sum(n) from t")" = "$(sql "$data" -c "set enable_seqscan = off" -c "select sum(n) from t" | tail -n 1)" ]
 	stop_server "$data"
 }
@@ -62,7 +70,7 @@ refuses_data() {			# MAJOR-OF-DATA MAJOR-OF-SERVER
 
 # The archive has the other major's segment where that of the cluster should be.
 refuses_wal() {				# MAJOR-OF-WAL MAJOR-OF-SERVER
-	local wal=$CASE/wal-$1-$2 data=$CASE/cluster-$1-$2 next magic
+	local wal=$CASE/wal-$1-$2 data=$CASE/cluster-$1-$2 next magic PATCHED
 	crashed_of "$1" "$wal"
 	crashed_of "$2" "$data"
 	next=$(cat "$data.last")
@@ -71,7 +79,8 @@ refuses_wal() {				# MAJOR-OF-WAL MAJOR-OF-SERVER
 	as_server_user rm "$data/pg_wal/$next"
 	settings "$data" restore_command="cp $data.archive/%f %p" recovery_target_timeline=current
 	as_server_user touch "$data/recovery.signal"
-	PATCHED=$redoahead_root/build/pg/$2/patched recover_with "$redoahead_root/build/pg/$2/patched" "$data"
+	PATCHED=$(patched_of "$2")
+	recover_with "$PATCHED" "$data"
 	magic=$(od -An -tx2 -N2 "$data.archive/$next" | tr -d ' ' | tr a-f A-F)
 	grep -q "invalid magic number $magic in WAL segment $next" "$data.log"
 }
