@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=exclusive
+# bats file_tags=drops-caches
 # scripts/bench: scenarios that recover from a cold cache, on an array of modelled disks,
 # with little memory, or under a trace, each in small; and interrupted runs that go on.
 # The figures mean nothing here: they are too small.
