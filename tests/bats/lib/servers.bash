@@ -62,7 +62,7 @@ suite_end() {
 
 case_begin() {
 	# ext4 goes by its name; tests of other files have the same numbers.
-	CASE=$WORK/$BATS_TEST_NUMBER.${WORK##*.}
+	CASE=$WORK/$BATS_TEST_NUMBER.${WORK: -3}
 	DATA=$CASE/data
 	as_server_user mkdir "$CASE"
 	export CASE
