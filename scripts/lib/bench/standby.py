@@ -241,6 +241,8 @@ def arrange(stage, streamed, build):
     if streamed:
         archive.remove(directory)
     postgres.run(['touch', os.path.join(directory, 'standby.signal')])
+    # Or the standby would go on counting where the primary ended.
+    postgres.run(['rm', '-f', os.path.join(directory, 'pg_stat/pgstat.stat')])
     return postgres.control_data(build, directory)['Database system identifier']
 
 
