@@ -8,10 +8,14 @@ load lib/servers
 
 setup_file() { suite_begin; }
 
-# The patched server of a major, if one is built, with assertions or without.
+PATCHED_OURS=$PATCHED		# functions below set PATCHED
+
+# The patched server of a major: that of the other tests, or another that is built,
+# with assertions, as `tests/run others` does, or without.
 patched_of() {				# MAJOR
 	local kind
-	for kind in patched assert; do
+	[ "$1" != "$pg_major" ] || { echo "$PATCHED_OURS"; return; }
+	for kind in assert patched; do
 		[ ! -x "$redoahead_root/build/pg/$1/$kind/bin/postgres" ] ||
 			{ readlink -f "$redoahead_root/build/pg/$1/$kind"; return; }
 	done

@@ -46,27 +46,29 @@ class ServerThatLeaves(unittest.TestCase):
         os.close(wakeups)
         return server
 
-    def check(self, mode, fake):
+    def check(self, fake):
         output = fake.communicate(timeout=30)[0]
-        self.assertEqual(fake.returncode, 0, f'{mode}: {output}')
-        self.assertEqual(json.loads(output)['connections'], 1, mode)
+        self.assertEqual(fake.returncode, 0, output)
+        self.assertEqual(json.loads(output)['connections'], 1)
 
     def test_before_it_has_a_reply(self):
         for mode in fake_daemon.MODES:
-            fake, path = self.start(mode)
-            fake.send_signal(signal.SIGSTOP)
-            self.connect(path).close()
-            fake.send_signal(signal.SIGCONT)
-            self.check(mode, fake)
+            with self.subTest(mode):
+                fake, path = self.start(mode)
+                fake.send_signal(signal.SIGSTOP)
+                self.connect(path).close()
+                fake.send_signal(signal.SIGCONT)
+                self.check(fake)
 
     def test_before_it_has_emitted_a_reference(self):
         for mode in fake_daemon.MODES:
-            fake, path = self.start(mode)
-            server = self.connect(path)
-            if mode != 'silent':
-                self.assertTrue(select.select([server], [], [], 30)[0], mode)
-            server.close()
-            self.check(mode, fake)
+            with self.subTest(mode):
+                fake, path = self.start(mode)
+                server = self.connect(path)
+                if mode != 'silent':
+                    self.assertTrue(select.select([server], [], [], 30)[0])
+                server.close()
+                self.check(fake)
 
 
 if __name__ == '__main__':

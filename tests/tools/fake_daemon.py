@@ -30,6 +30,7 @@ is removed.  The default is 1, and 0 means any number.  MODE is one of:
   never-awake     reports that it sleeps, whatever happens; otherwise good
   blocks-wakeups  reports that it sleeps, and makes the eventfd block its writers
 """
+import contextlib
 import fcntl
 import json
 import mmap
@@ -216,11 +217,11 @@ class Server:
 
     def never_awake(self):
         self.words[SLEEPING] = 1
+        self.seen["wakeups"] = 0
         self.good()
-        try:
+        # None if the server left before it had a reference.
+        with contextlib.suppress(BlockingIOError):
             self.seen["wakeups"] = struct.unpack("=Q", os.read(self.eventfd, 8))[0]
-        except BlockingIOError:     # the server left before it had a reference
-            self.seen["wakeups"] = 0
 
     def blocks_wakeups(self):
         # The file description is shared, and so are its flags.

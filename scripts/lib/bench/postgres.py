@@ -83,8 +83,9 @@ def make_place(path):
         os.fchown(directory, user.pw_uid, user.pw_gid)
         os.close(directory)
     # As keep_subdirectories_apart() of common.sh, which says why.
-    subprocess.run(['chattr', '+T', path], check=False, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
+    with contextlib.suppress(FileNotFoundError):
+        subprocess.run(['chattr', '+T', path], check=False, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
 
 
 def append(path, text):
