@@ -45,8 +45,8 @@ except (host.HostError, OSError) as error:
 # Have the file system keep the subdirectories of a directory apart.  ext4 without a
 # journal reuses no inode within a minute or more of its file's removal, and looks at
 # each of them again for every new file nearby (recently_deleted() in Linux's
-# fs/ext4/ialloc.c): where clusters come and go side by side, that took up to a third of the
-# CPU time of all tests.  A hint, see chattr(1); other file systems know no such thing.
+# fs/ext4/ialloc.c): where clusters come and go side by side, that took up to a third
+# of all CPU time.  A hint, see chattr(1); other file systems know no such thing.
 keep_subdirectories_apart() {	# DIRECTORY
 	chattr +T "$1" 2>/dev/null || true
 }
