@@ -48,7 +48,8 @@ load lib/bench
 	nothing_left
 }
 
-# Lost otherwise: latency of queries that ran before or after, or beside a replay of something else.
+# Lost otherwise: latency of queries that ran before or after, or beside a replay of something
+# else; and queries' reads, behind those of a daemon that does not pace itself.
 @test "standby: queries beside replay from an archive and of a stream" {
 	measure standby --case archive/select,paced/report --wal-rate 2000 --plots \
 		--config default,redoahead:--readahead-limit=4096:redoahead.prefault=0
@@ -69,6 +70,10 @@ load lib/bench
 	EOS
 	grep -F '| archive/select: redoahead:--readahead-limit=4096:redoahead.prefault=0 / default ' "$results/standby.md"
 	[ -s "$results/standby-paced-report-standby.svg" ]
+	# While sessions read, few blocks are in flight.
+	awk -F '\t' 'FNR == 1 { paced = 0 } FNR > 1 && $6 >= 3 && $6 <= 16 { paced = 1; seen++ }
+		FNR > 1 && paced && $6 > 16 { wrong = 1 } END { exit wrong || seen < 2 }' \
+		"$results"/traces/archive-select-redoahead*.daemon.tsv
 	measure standby --case streaming/select --config default,follow:--readahead-limit=4096
 	look_at standby <<<'assert all(run["daemon"]["blocks_read"] > 1000 for run in runs if run["config"] != "default"), runs'
 	grep -F '| streaming/select: follow:--readahead-limit=4096 / default ' "$results/standby.md"

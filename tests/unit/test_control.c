@@ -13,7 +13,8 @@
 
 static struct control control;
 static uint64_t now_us;
-static uint64_t blocks;
+static struct control_reads reads;
+static double cached;			/* part of the blocks that are in the page cache */
 
 /* Blocks per second that a device delivers with so many in flight. */
 typedef double (*device_speed) (unsigned depth);
@@ -43,16 +44,48 @@ array(unsigned depth)
 	return rate;
 }
 
+/* 18 750 per second with 3 in flight, 35 000 with 16. */
+static double
+shared_ssd(unsigned depth)
+{
+	return 15000 + depth * 1250;
+}
+
+/* A volume that takes 0.8 ms and 16 000 requests per second. */
+static double
+fast_volume(unsigned depth)
+{
+	return depth < 13 ? depth * 1250 : 16000;
+}
+
+/* Eight disks of 130 reads per second each. */
+static double
+disks(unsigned depth)
+{
+	return 8 * 130.0 * depth / (depth + 7);
+}
+
+/* The same where blocks are close together. */
+static double
+dense_disks(unsigned depth)
+{
+	return 10 * disks(depth);
+}
+
 static void
 begin(unsigned max_depth)
 {
 	now_us = 1000000;
-	blocks = 0;
+	reads = (struct control_reads) {0};
+	cached = 0;
 	control__init(&control, max_depth, READAHEAD, true);
 	control__begin(&control, now_us);
 }
 
-/* So many seconds with a device whose speed varies by up to noise, 0 to 1. */
+/*
+ * So many seconds with a device whose speed varies by up to noise, 0 to 1.  By Little's
+ * law, a read from it takes depth / speed.
+ */
 static void
 work(device_speed device, double seconds, bool redo_waits, double noise)
 {
@@ -62,12 +95,17 @@ work(device_speed device, double seconds, bool redo_waits, double noise)
 	while (now_us < end_us)
 	{
 		double		factor = 1 + noise * ((double) rand() / RAND_MAX - 0.5);
+		double		speed = device(control.io_depth) * factor;
+		uint64_t	waits;
 
 		now_us += ROUND_US;
-		rest += device(control.io_depth) * factor * ROUND_US / 1e6;
-		blocks += (uint64_t) rest;
-		rest -= (double) (uint64_t) rest;
-		control__note(&control, now_us, blocks, true, redo_waits);
+		rest += speed * ROUND_US / 1e6;
+		waits = (uint64_t) rest;
+		rest -= (double) waits;
+		reads.blocks += (uint64_t) ((double) waits / (1 - cached));
+		reads.waits += waits;
+		reads.waits_us += (uint64_t) ((double) waits * control.io_depth / speed * 1e6);
+		control__note(&control, now_us, &reads, true, redo_waits);
 	}
 }
 
@@ -154,7 +192,10 @@ TEST(learns_nothing_from_an_idle_device)
 {
 	begin(1024);
 	for (int i = 0; i < 10000; i++)
-		control__note(&control, now_us += ROUND_US, blocks += 100, false, true);
+	{
+		reads.blocks += 100;
+		control__note(&control, now_us += ROUND_US, &reads, false, true);
+	}
 	assert_int_equal(control.io_depth, CONTROL_START_DEPTH);
 	assert_int_equal(control.changes + control.failed_probes, 0);
 }
@@ -167,6 +208,10 @@ TEST(a_fixed_depth_stays)
 	work(array, 10, true, 0);
 	control__fit(&control, now_us, 100);
 	assert_int_equal(control.io_depth, 256);
+	control__pace(&control, now_us, true, 0);
+	assert_int_equal(control.io_depth, CONTROL_PACED_MAX);
+	work(disks, 10, true, 0);
+	assert_int_equal(control.io_depth, CONTROL_PACED_MAX);
 	assert_int_equal(control.readahead_limit, 100);
 }
 
@@ -188,7 +233,7 @@ TEST(beside_queries_the_limits_begin_low)
 	control__pace(&control, now_us, false, 0);
 	assert_int_equal(control.readahead_limit, READAHEAD);
 	control__pace(&control, now_us, true, 0);
-	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+	assert_int_equal(control.io_depth, CONTROL_PACED_MIN);
 	assert_int_equal(control.readahead_limit, CONTROL_PACED_READAHEAD);
 	assert_int_equal(control.changes, 1);
 	assert_int_equal(control.log[0].reason, CONTROL_QUERIES);
@@ -201,20 +246,88 @@ TEST(beside_queries_the_limits_begin_low)
 	control__fit(&control, now_us, 3000);
 	control__pace(&control, now_us, true, 5000);
 	assert_int_equal(control.readahead_limit, 3000);
-	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+	assert_int_equal(control.io_depth, CONTROL_PACED_MIN);
 }
 
-TEST(beside_queries_the_depth_stays)
+/* Lost otherwise: queries' reads, to replay; or replay, where they would hardly wait. */
+TEST(beside_queries_reads_take_little_time)
+{
+	const struct
+	{
+		device_speed device;
+		double		cached;
+		unsigned	least;
+		unsigned	most;
+	}			cases[] = {
+		{shared_ssd, 0, 16, 16}, {fast_volume, 0, 16, 16}, {volume, 0, 4, 5},
+		{disks, 0, 3, 3}, {disks, 0.9, 3, 3}, {shared_ssd, 0.9, 16, 16}
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		begin(1024);
+		cached = cases[i].cached;
+		control__pace(&control, now_us, true, 0);
+		assert_int_equal(control.io_depth, CONTROL_PACED_MIN);
+		work(cases[i].device, 20, true, 0.05);
+		assert_in_range(control.io_depth, cases[i].least, cases[i].most);
+		assert_int_equal(control__depth(&control), control.io_depth);
+		assert_int_equal(control.settled, CONTROL_START_DEPTH);
+		assert_int_equal(control.failed_probes, 0);
+	}
+}
+
+/* The user's bound holds, however small it is. */
+TEST(beside_queries_the_bound_holds)
+{
+	begin(2);
+	control__pace(&control, now_us, true, 0);
+	work(shared_ssd, 20, true, 0);
+	assert_int_equal(control.io_depth, 2);
+	assert_int_equal(control.changes, 0);
+}
+
+/* Lost otherwise: queries' reads, in the queue that was filled while disks were fast. */
+TEST(beside_queries_the_depth_rises_slowly_and_falls_at_once)
 {
 	begin(1024);
 	control__pace(&control, now_us, true, 0);
-	work(array, 60, true, 0);
-	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
-	assert_int_equal(control.changes + control.failed_probes, 1);
-	begin(4);
+	work(disks, 5, true, 0.05);
+	assert_int_equal(control.io_depth, 3);
+	work(dense_disks, 0.2, true, 0.05);
+	assert_in_range(control.io_depth, 4, 8);
+	work(disks, 1, true, 0.05);
+	assert_int_equal(control.io_depth, 3);
+	/* Others begin to use the device. */
+	begin(1024);
 	control__pace(&control, now_us, true, 0);
-	assert_int_equal(control.io_depth, 4);
-	assert_int_equal(control.changes, 0);
+	work(shared_ssd, 5, true, 0.05);
+	assert_int_equal(control.io_depth, 16);
+	work(volume, 0.5, true, 0.05);
+	assert_in_range(control.io_depth, 3, 5);
+}
+
+/* Lost otherwise: what a probe measured beside queries, or a depth that nobody chose. */
+TEST(queries_that_come_and_go_end_a_probe)
+{
+	begin(1024);
+	while (control.io_depth == control.settled)
+		work(ssd, 0.01, true, 0);
+	assert_int_equal(control.io_depth, 512);
+	control__pace(&control, now_us, true, 0);
+	assert_int_equal(control.io_depth, 3);
+	/* The bound of a depth that is not in use. */
+	control__fit(&control, now_us, 3200);
+	assert_int_equal(control.io_depth, 3);
+	work(shared_ssd, 2, true, 0.05);
+	assert_int_equal(control.io_depth, 16);
+	control__pace(&control, now_us, false, 0);
+	assert_int_equal(control.io_depth, 100);
+	assert_int_equal(control.failed_probes, 0);
+	/* The next recovery knows the device. */
+	control__begin(&control, now_us);
+	control__pace(&control, now_us, true, 0);
+	assert_int_equal(control.io_depth, 16);
 }
 
 /* Lost otherwise: what was learned before, and crash recovery, in which nobody reads. */
@@ -223,7 +336,7 @@ TEST(what_was_learned_without_queries_counts_without_them)
 	begin(1024);
 	work(array, 60, true, 0);
 	control__pace(&control, now_us, true, 0);
-	assert_int_equal(control.io_depth, CONTROL_PACED_DEPTH);
+	assert_int_equal(control.io_depth, CONTROL_PACED_MIN);
 	control__pace(&control, now_us, false, 0);
 	assert_int_equal(control.io_depth, 1024);
 	assert_int_equal(control.readahead_limit, READAHEAD);

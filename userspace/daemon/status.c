@@ -55,7 +55,7 @@ status__publish(struct daemon *daemon, uint64_t now_us)
 		.blocks_stale = counters->blocks_stale,
 		.in_flight = engine__state(daemon->engine).in_flight,
 		.busy_ns = (clock__cpu_us() - daemon->session.begin_cpu_us) * 1000,
-		.io_depth = control->settled,
+		.io_depth = control__depth(control),
 		.readahead_limit = control->readahead_limit,
 	};
 
@@ -81,7 +81,7 @@ status__snapshot(struct daemon *daemon, struct monitor_snapshot *snapshot)
 			.decode_lsn = session__decode_lsn(session, replay_lsn),
 			.backend = daemon->backend->name,
 			.engine = engine__state(daemon->engine),
-			.io_depth = control->settled,
+			.io_depth = control__depth(control),
 			.readahead_limit = control->readahead_limit,
 			.recovery = *engine__counters(daemon->engine),
 			.total = daemon->ended,

@@ -13,8 +13,10 @@
  * a depth that is too large costs at most 4 % of their speed.
  *
  * While queries may run beside redo, their reads wait for ours.  Then the I/O depth is
- * low and fixed.  In the beginning of a recovery the read-ahead limit is low, too, and
- * grows as redo proceeds, so that blocks are read at most twice as fast as redo uses them.
+ * another one: one more after each sample in which the reads that waited for a device took
+ * at most PACED_READ_US, otherwise as much less as they took longer, within bounds.  In the
+ * beginning of a recovery the read-ahead limit is low, too, and grows as redo proceeds, so
+ * that blocks are read at most twice as fast as redo uses them.
  *
  * Knows no engine, no clock and no files.
  */
@@ -31,6 +33,14 @@
 
 /* Twice the depth must bring so much, percent of the speed; arrays bring 120 and more. */
 #define FASTER_PERCENT	110
+
+/*
+ * While queries may run, reads may take so long, us: an SSD or a network volume that is not
+ * saturated takes less, a spinning disk more.  A sample takes so many blocks per block of
+ * depth then, whatever time that takes.
+ */
+#define PACED_READ_US		1500
+#define PACED_SAMPLE_DEPTHS	32
 
 /* Samples between the first probe that fails and the next. */
 #define FIRST_PAUSE		4
@@ -79,15 +89,14 @@ control__init(struct control *control, unsigned max_depth, unsigned max_readahea
 			.adaptive = adaptive
 	};
 	control->settled = control->io_depth;
+	control->paced_depth = min(adaptive ? CONTROL_PACED_MIN : CONTROL_PACED_MAX, max_depth);
 }
 
-/* Measure with the settled depth from now on. */
+/* Measure with the depth outside a probe from now on. */
 static void
 restart(struct control *control, uint64_t skip)
 {
-	control->io_depth = control->settled;
-	if (control->paced)
-		control->io_depth = min(control->settled, CONTROL_PACED_DEPTH);
+	control->io_depth = control__depth(control);
 	control->sample_blocks = control->sample_us = control->sample_waits_us = 0;
 	control->skip = skip;
 }
@@ -180,7 +189,7 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	}
 	control->settled = bound;
 	record(control, now_us, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
-	restart(control, settled);
+	restart(control, control->io_depth);
 }
 
 /*
@@ -196,7 +205,7 @@ control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t r
 	if (queries != control->paced)
 	{
 		control->paced = queries;
-		restart(control, 0);
+		restart(control, depth);
 		if (control->io_depth != depth)
 			record(control, now_us, CONTROL_QUERIES, depth, control->io_depth)->io_depth = true;
 	}
@@ -225,6 +234,23 @@ end_probe(struct control *control, uint32_t rate)
 	return true;
 }
 
+/* A sample is complete while queries may run: choose the depth for the next one. */
+static void
+end_paced_sample(struct control *control, const struct control_reads *reads)
+{
+	uint64_t	waits = reads->waits - control->begin.waits;
+	uint64_t	waits_us = reads->waits_us - control->begin.waits_us;
+	uint64_t	depth = control->paced_depth + 1;
+
+	/* Only by one: disks are fast for a short time where blocks are close together. */
+	if (waits_us > waits * PACED_READ_US)
+		depth = control->paced_depth * waits * PACED_READ_US / waits_us;
+	if (depth < CONTROL_PACED_MIN)
+		depth = CONTROL_PACED_MIN;
+	control->paced_depth = min(min(depth, CONTROL_PACED_MAX), control->max_depth);
+	restart(control, control->io_depth);
+}
+
 /* A sample is complete: judge a probe, and begin the next one if it is time for that. */
 static void
 end_sample(struct control *control)
@@ -246,33 +272,48 @@ end_sample(struct control *control)
 	}
 }
 
-/*
- * To be called often: so many blocks have been read so far; limited if more are
- * wanted than may be in flight.
- */
-void
-control__note(struct control *control, uint64_t now_us, uint64_t blocks,
-			  bool limited, bool redo_waits)
+/* A round in which so many blocks were read: add it to the sample, if it measures the device. */
+static void
+add_to_sample(struct control *control, const struct control_reads *reads, uint64_t blocks,
+			  uint64_t passed_us, bool limited)
 {
-	uint64_t	read = blocks - control->last_blocks;
-	uint64_t	passed_us = now_us - control->last_us;
-
-	control->last_us = now_us;
-	control->last_blocks = blocks;
-	if (!control->adaptive || control->paced)
-		return;
-
 	if (control->skip > 0)
-		control->skip -= read < control->skip ? read : control->skip;
+		control->skip -= min(blocks, control->skip);
 	else if (control->was_limited && limited)
 	{
-		control->sample_blocks += read;
+		control->sample_blocks += blocks;
 		control->sample_us += passed_us;
 		control->sample_waits_us += control->was_waiting ? passed_us : 0;
 	}
+	if (control->sample_blocks == 0)
+		control->begin = *reads;
+}
+
+/*
+ * To be called often: what has been read so far; limited if more blocks are wanted than
+ * may be in flight.
+ */
+void
+control__note(struct control *control, uint64_t now_us, const struct control_reads *reads,
+			  bool limited, bool redo_waits)
+{
+	uint64_t	passed_us = now_us - control->last_us;
+	uint64_t	blocks = reads->blocks - control->last_blocks;
+
+	control->last_us = now_us;
+	control->last_blocks = reads->blocks;
+	if (!control->adaptive)
+		return;
+
+	add_to_sample(control, reads, blocks, passed_us, limited);
 	control->was_limited = limited;
 	control->was_waiting = redo_waits;
-	if (control->sample_blocks >= (uint64_t) SAMPLE_DEPTHS * control->io_depth &&
-		control->sample_us >= SAMPLE_US)
+	if (control->paced)
+	{
+		if (control->sample_blocks >= (uint64_t) PACED_SAMPLE_DEPTHS * control->io_depth)
+			end_paced_sample(control, reads);
+	}
+	else if (control->sample_blocks >= (uint64_t) SAMPLE_DEPTHS * control->io_depth &&
+			 control->sample_us >= SAMPLE_US)
 		end_sample(control);
 }

@@ -15,10 +15,12 @@
 #define CONTROL_START_DEPTH	256
 
 /*
- * I/O depth while queries may run beside redo, blocks.  With 32, their reads wait for
- * an array of disks; with 16, replay of an SSD is hardly faster than stock's.
+ * Least and largest I/O depth while queries may run beside redo, blocks.  With 3, queries
+ * of an array of eight disks wait no longer than beside stock's redo; 16 is the default of
+ * maintenance_io_concurrency in PostgreSQL 18.
  */
-#define CONTROL_PACED_DEPTH	24
+#define CONTROL_PACED_MIN	3
+#define CONTROL_PACED_MAX	16
 
 /* Blocks that are read ahead then before redo has reached any. */
 #define CONTROL_PACED_READAHEAD	1024
@@ -47,11 +49,20 @@ struct control_change
 	uint32_t	rate_to;		/* and with the new one, or 0 */
 };
 
+/* Reads so far; only differences count. */
+struct control_reads
+{
+	uint64_t	blocks;			/* blocks that were read */
+	uint64_t	waits;			/* requests that waited for a device */
+	uint64_t	waits_us;		/* how long, summed, us */
+};
+
 struct control
 {
 	unsigned	io_depth;		/* most blocks in flight now */
-	unsigned	settled;		/* the same outside a probe */
-	unsigned	max_depth;		/* upper bound of it */
+	unsigned	settled;		/* I/O depth outside a probe, without queries */
+	unsigned	paced_depth;	/* I/O depth while queries may run */
+	unsigned	max_depth;		/* upper bound of the I/O depth */
 	unsigned	readahead_limit;	/* most blocks read ahead of redo now */
 	unsigned	memory_limit;	/* most of them that memory allows */
 	unsigned	max_readahead;	/* upper bound of both */
@@ -67,6 +78,7 @@ struct control
 	uint64_t	sample_blocks;	/* blocks read in it */
 	uint64_t	sample_us;		/* its duration so far, us */
 	uint64_t	sample_waits_us;	/* of that, time in which redo waited, us */
+	struct control_reads begin; /* reads before it */
 	uint64_t	skip;			/* blocks to come that another depth has submitted */
 	uint64_t	last_us;		/* time of the last call of control__note, us */
 	uint64_t	last_blocks;	/* blocks read until then */
@@ -86,12 +98,19 @@ control__memory_limited(const struct control *control)
 	return control->memory_limit < control->max_readahead;
 }
 
+/* The I/O depth outside a probe. */
+static inline unsigned
+control__depth(const struct control *control)
+{
+	return control->paced ? control->paced_depth : control->settled;
+}
+
 void		control__init(struct control *control, unsigned max_depth, unsigned max_readahead,
 						  bool adaptive);
 void		control__begin(struct control *control, uint64_t now_us);
 void		control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t reached);
-void		control__note(struct control *control, uint64_t now_us, uint64_t blocks,
-						  bool limited, bool redo_waits);
+void		control__note(struct control *control, uint64_t now_us,
+						  const struct control_reads *reads, bool limited, bool redo_waits);
 void		control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks);
 const char *control__reason_name(enum control_reason reason);
 

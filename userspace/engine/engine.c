@@ -137,8 +137,11 @@ steer(struct engine *engine)
 		engine->memory_full = environment->free_bytes() <= part;
 		control__fit(control, reader->now_us, part / reader->layout.block_size);
 	}
-	control__note(control, reader->now_us, reader->counters.blocks_read +
-				  reader->counters.blocks_reread, engine->limited, stalled);
+	control__note(control, reader->now_us, &(struct control_reads)
+				  {
+					  .blocks = reader->counters.blocks_read + reader->counters.blocks_reread,
+						  .waits = reader->waits,.waits_us = reader->waits_us
+				  }, engine->limited, stalled);
 }
 
 /* May queries run beside redo?  Their reads wait for the engine's. */

@@ -15,6 +15,9 @@
 #include "engine/reader.h"
 #include "wal/page.h"
 
+/* A request that took less has found its blocks in the page cache, or might have, us. */
+#define CACHED_US	200
+
 /* A run that is in flight. */
 struct reader_request
 {
@@ -164,6 +167,11 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	uint32_t	present = 0;
 
 	reader->in_flight -= reader__weight(run);
+	if (latency_us >= CACHED_US)
+	{
+		reader->waits++;
+		reader->waits_us += latency_us;
+	}
 	reader->free_tokens[reader->free_count++] = token;
 	if (result > 0)
 		present = (uint32_t) result / reader->layout.block_size;

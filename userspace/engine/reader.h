@@ -30,6 +30,8 @@ struct reader
 	unsigned	free_count;		/* tokens on the stack */
 	struct backend_completion *done;	/* room for depth of them */
 	unsigned	in_flight;		/* blocks submitted and not read yet */
+	uint64_t	waits;			/* requests that waited for a device so far */
+	uint64_t	waits_us;		/* how long, summed, us */
 	uint64_t	wal_lsn;		/* latest position where a page of WAL has been read; 0: none */
 	uint64_t	(*clock) (void);	/* returns the time, us */
 	uint64_t	now_us;			/* the time at the last reading, us */

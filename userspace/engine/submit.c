@@ -32,7 +32,8 @@
 
 /*
  * When redo waits, so many of the blocks that it needs next are checked, and so many
- * after each that was evicted; at most so many times the I/O depth.
+ * after each that was evicted; at most so many times the I/O depth,
+ * or as many as at first.
  */
 #define REVALIDATE_BLOCKS	32
 #define REVALIDATE_DEPTHS	4
@@ -146,7 +147,9 @@ submit_wal(struct engine *engine, uint64_t decode_lsn, uint64_t ahead)
 static bool
 submit_evicted(struct engine *engine)
 {
-	uint64_t	last = engine->queue.tail + engine->control.io_depth * REVALIDATE_DEPTHS;
+	unsigned	depths = engine->control.io_depth * REVALIDATE_DEPTHS;
+	uint64_t	last = engine->queue.tail +
+		(depths > REVALIDATE_BLOCKS ? depths : REVALIDATE_BLOCKS);
 	struct reader *reader = &engine->reader;
 	struct block_run run;
 

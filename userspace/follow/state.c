@@ -62,7 +62,7 @@ make_snapshot(struct follow *follow, struct monitor_snapshot *snapshot)
 			.decode_lsn = follow->stream.reader.next_lsn,
 			.backend = follow->backend->name,
 			.engine = engine__state(follow->engine),
-			.io_depth = control->settled,
+			.io_depth = control__depth(control),
 			.readahead_limit = control->readahead_limit,
 			.recovery = *counters,
 			.total = follow->ended,

@@ -100,7 +100,7 @@ add_control(struct json_object *object, const struct control *control, uint64_t 
 	struct json_object *log;
 	uint64_t	first = control->changes > CONTROL_LOG ? control->changes - CONTROL_LOG : 0;
 
-	json__count(object, "io_depth", control->settled);
+	json__count(object, "io_depth", control__depth(control));
 	json__count(object, "readahead_limit", control->readahead_limit);
 	json__count(object, "changes", control->changes);
 	json__count(object, "failed_probes", control->failed_probes);
