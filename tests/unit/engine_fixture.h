@@ -38,6 +38,7 @@ static struct
 	unsigned	most;			/* blocks, ever */
 	unsigned	refuse;			/* requests to refuse, as there is no room for them */
 	unsigned	short_by;		/* blocks missing at the end of each request */
+	unsigned	read_us;		/* time that completions take, us */
 	int			broken;			/* error that flush returns, or 0 */
 	bool		no_cachestat;	/* can residency not be checked? */
 	unsigned	checks;			/* residency checks */
@@ -99,6 +100,8 @@ fake_flush(struct backend *backend, unsigned want, unsigned wait_us, struct back
 		};
 		fake.in_flight -= request->blocks;
 	}
+	if (n > 0)
+		fake_now_us += fake.read_us;
 	return n;
 }
 

@@ -82,6 +82,13 @@ begin(unsigned max_depth)
 	control__begin(&control, now_us);
 }
 
+static void
+begin_beside_queries(unsigned max_depth)
+{
+	begin(max_depth);
+	control__pace(&control, now_us, true, 0);
+}
+
 /*
  * So many seconds with a device whose speed varies by up to noise, 0 to 1.  By Little's
  * law, a read from it takes depth / speed.
@@ -265,9 +272,8 @@ TEST(beside_queries_reads_take_little_time)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 	{
-		begin(1024);
+		begin_beside_queries(1024);
 		cached = cases[i].cached;
-		control__pace(&control, now_us, true, 0);
 		assert_int_equal(control.io_depth, CONTROL_PACED_MIN);
 		work(cases[i].device, 20, true, 0.05);
 		assert_in_range(control.io_depth, cases[i].least, cases[i].most);
@@ -280,8 +286,7 @@ TEST(beside_queries_reads_take_little_time)
 /* The user's bound holds, however small it is. */
 TEST(beside_queries_the_bound_holds)
 {
-	begin(2);
-	control__pace(&control, now_us, true, 0);
+	begin_beside_queries(2);
 	work(shared_ssd, 20, true, 0);
 	assert_int_equal(control.io_depth, 2);
 	assert_int_equal(control.changes, 0);
@@ -290,8 +295,7 @@ TEST(beside_queries_the_bound_holds)
 /* Lost otherwise: queries' reads, in the queue that was filled while disks were fast. */
 TEST(beside_queries_the_depth_rises_slowly_and_falls_at_once)
 {
-	begin(1024);
-	control__pace(&control, now_us, true, 0);
+	begin_beside_queries(1024);
 	work(disks, 5, true, 0.05);
 	assert_int_equal(control.io_depth, 3);
 	work(dense_disks, 0.2, true, 0.05);
@@ -299,8 +303,7 @@ TEST(beside_queries_the_depth_rises_slowly_and_falls_at_once)
 	work(disks, 1, true, 0.05);
 	assert_int_equal(control.io_depth, 3);
 	/* Others begin to use the device. */
-	begin(1024);
-	control__pace(&control, now_us, true, 0);
+	begin_beside_queries(1024);
 	work(shared_ssd, 5, true, 0.05);
 	assert_int_equal(control.io_depth, 16);
 	work(volume, 0.5, true, 0.05);

@@ -101,6 +101,35 @@ TEST(beside_queries_reading_ahead_follows_redo)
 	finish_and_account(4096);
 }
 
+/* Lost otherwise: queries, where cached blocks hide how long those that are not take. */
+TEST(beside_queries_reads_of_a_device_bound_the_depth)
+{
+	const struct
+	{
+		unsigned	one_us;		/* a read in ten takes so long */
+		unsigned	others_us;	/* all others */
+		unsigned	least;		/* most blocks in flight, */
+		unsigned	most;		/* between these */
+	}			cases[] = {{10000, 100, CONTROL_PACED_MIN, CONTROL_PACED_MIN},
+	{1000, 300, 12, CONTROL_PACED_MAX}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		start(64, 8192);
+		for (uint32_t block = 0; block < 4000; block++)
+			offer(block * 10, 1000 + block);
+		engine__share(engine, true);
+		for (unsigned rounds = 0; rounds < 1400; rounds++)
+		{
+			fake.read_us = rounds % 10 == 0 ? cases[i].one_us : cases[i].others_us;
+			run(1000 + rounds);
+		}
+		assert_in_range(fake.most, cases[i].least, cases[i].most);
+		finish_and_account(4000);
+		stop(NULL);
+	}
+}
+
 /* Lost otherwise: a device would be flooded, and others wait for it. */
 TEST(no_more_is_in_flight_than_the_depth)
 {

@@ -49,6 +49,21 @@ TEST(evicted_blocks_are_read_again_when_redo_waits)
 	finish_and_account(2000);
 }
 
+/* The same, with few blocks in flight. */
+TEST(a_small_depth_checks_as_many_at_first)
+{
+	unsigned	before;
+
+	start(2, 4096);
+	read_all(150);
+	before = fake.count;
+	for (unsigned i = 0; i < 150; i++)
+		fake.gone[i] = true;
+	run_often(1001, 40);
+	assert_int_equal(fake.count - before, 32);
+	finish_and_account(150);
+}
+
 /* Lost otherwise: CPU time, while nothing is evicted. */
 TEST(residency_is_not_checked_while_redo_proceeds)
 {

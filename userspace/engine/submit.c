@@ -32,8 +32,8 @@
 
 /*
  * When redo waits, so many of the blocks that it needs next are checked, and so many
- * after each that was evicted; at most so many times the I/O depth,
- * or as many as at first.
+ * after each that was evicted; in all at most so many times the
+ * I/O depth, but never fewer than at first.
  */
 #define REVALIDATE_BLOCKS	32
 #define REVALIDATE_DEPTHS	4
