@@ -2,7 +2,7 @@
  * submit.c
  *		Submitting blocks to be read: to the daemon, or to the kernel.
  *
- * Decides nothing about the blocks that records name (redoahead.c does), but
+ * Decides nothing about the blocks that records name (routine.c does), but
  * drops those that the WAL implies if they have been submitted lately.
  */
 #include "postgres.h"
