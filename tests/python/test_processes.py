@@ -9,7 +9,7 @@ import time
 import unittest
 from unittest import mock
 
-from bench import host, postgres, recovery
+from bench import host, postgres, recovery, usage
 
 
 class End(Exception):
@@ -85,16 +85,16 @@ class Host(unittest.TestCase):
 
     def test_cpu_time_of_children_that_run_and_that_have_ended(self):
         """Lost otherwise: the CPU time of sessions that end while it is read."""
-        before = host.cpu_seconds_of_children(os.getpid())
+        before = usage.cpu_seconds_of_children(os.getpid())
         pid, pipe = self.child(0.3)
-        alive = host.cpu_seconds_of_children(os.getpid()) - before
+        alive = usage.cpu_seconds_of_children(os.getpid()) - before
         self.assertGreater(alive, 0.25)
         os.close(pipe)
         os.waitpid(pid, 0)
-        ended = host.cpu_seconds_of_children(os.getpid()) - before
+        ended = usage.cpu_seconds_of_children(os.getpid()) - before
         self.assertTrue(alive - 0.02 <= ended < alive + 0.2, (alive, ended))
         pid, pipe = self.child(0.3)
-        both = host.cpu_seconds_of_children(os.getpid()) - before
+        both = usage.cpu_seconds_of_children(os.getpid()) - before
         self.assertGreater(both, ended + 0.25)
         os.close(pipe)
         os.waitpid(pid, 0)

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from bench import host, postgres, results, runner, scenarios
+from bench import host, postgres, results, runner, scenarios, usage
 from bench.scenario import Part
 
 
@@ -76,7 +76,7 @@ class Done(unittest.TestCase):
     def test_a_run_has_what_the_host_took(self):
         with unittest.mock.patch.object(host, 'first_line') as line:
             line.return_value = '100 0 50 9000 9000 3 2 10 0 0'
-            steal = host.Steal()
+            steal = usage.Steal()
             line.return_value = '150 0 70 9900 9900 3 2 40 7 7'
             self.assertEqual(steal.share(), 0.3)
             self.assertEqual(runner.records(self.off, {'ms': 1}, 3, steal.share())[0]['steal'], 0.3)

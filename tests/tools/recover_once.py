@@ -25,7 +25,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../scripts/lib'))
 
-from bench import config, device, host, image, postgres, recovery  # noqa: E402
+from bench import config, device, host, image, postgres, recovery, usage  # noqa: E402
 from bench import script, trace, workload  # noqa: E402
 
 # Enough blocks that each of eight disks gets thousands, in seconds of reading.
@@ -50,8 +50,8 @@ class Ending(host.Sampler):
                 ended = 'recovery ended' in file.read()
             with open(self.statistics, encoding='utf-8') as file:
                 pid = json.load(file)['pid']
-            faults = host.process_major_faults(pid)
-            read = host.process_device_bytes(pid)
+            faults = usage.process_major_faults(pid)
+            read = usage.process_device_bytes(pid)
             if ended and read is not None:
                 self.bytes = [*self.bytes[:1], read]
                 self.faults = [*self.faults[:1], faults]

@@ -18,7 +18,7 @@ import signal
 import subprocess
 import time
 
-from . import host, pagecache, postgres, recovery, syscalls
+from . import host, pagecache, postgres, recovery, syscalls, usage
 
 PAGE = os.sysconf('SC_PAGE_SIZE')
 GROUP = 2026                    # a group id that nobody has
@@ -47,7 +47,7 @@ class Accounts(host.Sampler):
     def sample(self):
         for pid in list(self.pids):
             with contextlib.suppress(OSError):      # it is going
-                self.last[pid] = host.process_device_bytes(pid) or self.last.get(pid, 0)
+                self.last[pid] = usage.process_device_bytes(pid) or self.last.get(pid, 0)
 
 
 class StracedServer(postgres.Server):
@@ -173,14 +173,14 @@ def collect(image, case, builds, program, place, private, directory, beside):
                 pagecache.Trace(directory, waits, True) as wait_trace:
             if daemon:
                 # It has read programs and libraries, too.
-                before = host.process_device_bytes(daemon.pid)
+                before = usage.process_device_bytes(daemon.pid)
                 accounts.pids.append(daemon.pid)
             with beside(directory), Evictor(chosen if case.evicted else []):
-                device = host.device_io(directory)
+                device = usage.device_io(directory)
                 with StracedServer(builds[config.build], directory, settings, place,
                                    os.path.join(place, 'server.log'), wrapper) as server:
                     startup = wait_for_redo(server, accounts)
-                    after = host.device_io(directory)
+                    after = usage.device_io(directory)
                     found['cached_after'] = cached_data_pages(directory)
                     found['server_blocks'] = recovery.blocks_read_by_redo(server)
                     found['wal_cached'] = recovery.wal_bytes_cached(image, directory)

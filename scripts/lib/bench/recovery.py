@@ -17,7 +17,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from . import archive, host, memory, postgres, timeleft
+from . import archive, host, memory, postgres, timeleft, usage
 
 BLOCK = 8192                    # bytes in a block
 
@@ -205,7 +205,7 @@ def watch_redo(server, progress):
             done = REDO_DONE.match(text)
             if done:
                 user, system, elapsed = (float(done[field]) for field in (2, 3, 4))
-                latest = host.process_device_bytes(source)
+                latest = usage.process_device_bytes(source)
                 if not called:      # it was over at the first read
                     progress(elapsed, lsn)
                 return {'connected': connected, 'redo_seconds': elapsed,
@@ -216,7 +216,7 @@ def watch_redo(server, progress):
             if text.startswith('redo is not required'):
                 raise RunRejected('redo is not required: the image is not a crashed cluster')
         if pid is not None:
-            latest = host.process_device_bytes(pid)
+            latest = usage.process_device_bytes(pid)
             device_bytes = latest if latest is not None else device_bytes
             progress(time.monotonic() - start, lsn)
             called = True
@@ -357,29 +357,29 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
     accidents = []
     if config.accidents:
         progress = with_accidents(progress, image, config.accidents, daemon, accidents)
-    device_before = host.device_io(directory)
-    used, started = host.machine_cpu_seconds(), time.time()
+    device_before = usage.device_io(directory)
+    used, started = usage.machine_cpu_seconds(), time.time()
     with postgres.Server(builds[config.build], directory, settings, place,
                          os.path.join(place, 'server.log'), limit) as server:
         run = {'workload': image.workload.name, 'config': config.name, 'cache': cache}
         run.update(watch_redo(server, progress))
-        device_after = host.device_io(directory)
+        device_after = usage.device_io(directory)
         if archived:
-            run['machine_cpu_seconds'] = round(host.machine_cpu_seconds() - used, 2)
+            run['machine_cpu_seconds'] = round(usage.machine_cpu_seconds() - used, 2)
         if daemon:
-            run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
-            run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
+            run['daemon_cpu_seconds'] = usage.process_cpu_seconds(daemon.pid)
+            run['daemon_peak_rss_bytes'] = usage.process_peak_rss(daemon.pid)
         run['wal_device_bytes'] = wal_bytes_read(image, directory, config, conditions)
         if device_before:
             run['device_reads'] = device_after['requests'] - device_before['requests']
             run['device_read_bytes'] = device_after['bytes'] - device_before['bytes']
         server.wait_ready()
         wait_checkpoint(server)
-        used = host.machine_cpu_seconds() - used
+        used = usage.machine_cpu_seconds() - used
         run.update(until_ready(server, started, run['redo_seconds']))
         run['other_cpu_seconds'] = round(max(0.0, used - run['startup_cpu_seconds']), 2)
         if device_before:
-            run['device_written_bytes'] = (host.device_io(directory)['written_bytes'] -
+            run['device_written_bytes'] = (usage.device_io(directory)['written_bytes'] -
                                            device_before['written_bytes'])
         if limit:
             run['memory'] = limit.facts()

@@ -9,7 +9,7 @@ import statistics
 import time
 from dataclasses import dataclass
 
-from . import device, host, image, postgres, results, script
+from . import device, host, image, postgres, results, script, usage
 
 LONG = 240                      # seconds of redo after which `off` is not repeated
 MEMORY = '/dev/shm'             # a tmpfs
@@ -249,7 +249,7 @@ def measure(bench, wanted):
                     continue
                 bench.task = task
                 bench.left = lambda done, seconds: clock.text(later, task, done, seconds)
-                begun, steal = time.monotonic(), host.Steal()
+                begun, steal = time.monotonic(), usage.Steal()
                 found = run(task.config, task.number)
                 clock.took.append((task, time.monotonic() - begun))
                 runs = records(task, found, clock.took[-1][1], steal.share())

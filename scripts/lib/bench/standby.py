@@ -16,7 +16,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from . import archive, host, postgres, recovery, trace, wal_sender
+from . import archive, host, postgres, recovery, trace, usage, wal_sender
 
 SLICE = 0.5                     # seconds
 SAMPLE = 0.05                   # seconds between two samples of what is replayed
@@ -279,14 +279,14 @@ def run_attempt(setup):
             daemon = stack.enter_context(recovery.Daemon(
                 recovery.daemon_of(config, setup.builds), directory, os.path.join(place, 'stats.json'),
                 os.path.join(place, 'daemon.log'), setup.conditions, config.follow))
-            before = host.process_device_bytes(daemon.pid) or 0
+            before = usage.process_device_bytes(daemon.pid) or 0
         server = stack.enter_context(postgres.Server(
             build, directory, settings, place, os.path.join(place, 'server.log')))
         run = {'cache': cache, **follow(server, setup, sender)}
         # The device's own counters count other programs, too.
-        read = host.device_bytes_with_children(server.pid)
+        read = usage.device_bytes_with_children(server.pid)
         if daemon:
-            run['daemon_device_bytes'] = (host.process_device_bytes(daemon.pid) or 0) - before
+            run['daemon_device_bytes'] = (usage.process_device_bytes(daemon.pid) or 0) - before
             read += run['daemon_device_bytes']
         run['device_read_bytes'] = read
         run['blocks_read_again'] = max(0, read - resident_bytes(stage)) // recovery.BLOCK
@@ -295,8 +295,8 @@ def run_attempt(setup):
             raise recovery.RunRejected(f'{config.name}: the startup process did '
                                        f'{"" if run["connected"] else "not "}connect to a daemon')
         if daemon:
-            run['daemon_cpu_seconds'] = host.process_cpu_seconds(daemon.pid)
-            run['daemon_peak_rss_bytes'] = host.process_peak_rss(daemon.pid)
+            run['daemon_cpu_seconds'] = usage.process_cpu_seconds(daemon.pid)
+            run['daemon_peak_rss_bytes'] = usage.process_peak_rss(daemon.pid)
         run.update(promote(server))
         server.stop('immediate')
         if daemon:

@@ -12,7 +12,7 @@ with a header line and tab-separated columns.
 import os
 import time
 
-from . import host
+from . import host, usage
 
 INTERVAL = 0.1                  # seconds between two samples of the devices
 MODEL_EVERY = 3                 # samples between two of the disk model
@@ -35,8 +35,8 @@ class Watch(host.Sampler):
 
     def sample(self):
         self.samples.append((time.monotonic(),
-                             [host.disk_in_flight(disk) for disk in self.disks],
-                             [host.disk_counters(disk) for disk in self.disks]))
+                             [usage.disk_in_flight(disk) for disk in self.disks],
+                             [usage.disk_counters(disk) for disk in self.disks]))
         if self.model and len(self.samples) % MODEL_EVERY == 0:
             self.models.append((self.samples[-1][0], self.model()))
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 
-from .. import host, loop, postgres, recovery, workload
+from .. import host, loop, postgres, recovery, usage, workload
 from ..scenario import Measure, Part, Scenario
 
 TOOL = os.path.join(postgres.ROOT, 'build/tests/tools/wal_references')
@@ -40,9 +40,9 @@ def measure(command, image, counts):
     """One run of a command, which may count what it decodes; returns its figures."""
     for path in host.files_below(os.path.join(image.directory, 'pg_wal')):
         host.fetch(path)
-    before = host.cpu_seconds_of_ended_children()
+    before = usage.cpu_seconds_of_ended_children()
     output = loop.command(*command)
-    seconds = host.cpu_seconds_of_ended_children() - before
+    seconds = usage.cpu_seconds_of_ended_children() - before
     size = image.facts['wal_bytes']
     run = {'cpu_seconds': round(seconds, 4), 'bytes': size,
            'bytes_per_cpu_second': round(size / seconds)}

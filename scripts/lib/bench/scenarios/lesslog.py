@@ -15,7 +15,7 @@ import contextlib
 import json
 import os
 
-from .. import host, postgres
+from .. import postgres, usage
 from ..scenario import Measure, Part, Scenario
 from . import s1
 
@@ -50,10 +50,10 @@ def archive(segments, place, program):
         target = os.path.join(place, 'archived')
         if program:
             postgres.run([program, 'lesslog', '--compress', 'zstd', path, target])
-            before = host.cpu_seconds_of_ended_children()
+            before = usage.cpu_seconds_of_ended_children()
             summary = json.loads(postgres.run([program, 'lesslog', '--json', path,
                                                f'{target}.plain']))
-            figures['lesslog_cpu_seconds'] += host.cpu_seconds_of_ended_children() - before
+            figures['lesslog_cpu_seconds'] += usage.cpu_seconds_of_ended_children() - before
             for key in ('images', 'images_removed', 'hints_removed'):
                 figures[key] += summary[key]
             os.remove(f'{target}.plain')

@@ -18,7 +18,7 @@ were used before, so that nobody has to fill new ones.
 import contextlib
 import os
 
-from .. import host, kept, postgres, recovery, workload
+from .. import host, kept, postgres, recovery, usage, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 
 PGBENCH = ('-n', '-M', 'prepared', '-c', '32', '-j', '4')
@@ -89,9 +89,9 @@ def pgbench(server, seconds, *more):
 
 def measured(server, seconds, *more):
     """The same, with the CPU time of the server's processes."""
-    before = host.cpu_seconds_of_children(server.pid)
+    before = usage.cpu_seconds_of_children(server.pid)
     run = pgbench(server, seconds, *more)
-    used = host.cpu_seconds_of_children(server.pid) - before
+    used = usage.cpu_seconds_of_children(server.pid) - before
     return {**run, 'cpu_us_per_transaction': round(used / run['transactions'] * 1e6, 1)}
 
 

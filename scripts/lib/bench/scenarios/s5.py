@@ -21,7 +21,7 @@ import os
 import time
 from concurrent import futures
 
-from .. import compressed, host, loop, postgres, vacuum, workload
+from .. import compressed, loop, postgres, usage, vacuum, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 from . import s4
 
@@ -100,7 +100,7 @@ def cpu_seconds(pids_of, loads):
     used = {pid: None for pids in pids_of.values() for pid in pids}
     while not all(load.done() for load in loads.values()):
         for pid in used:
-            used[pid] = host.process_schedule_seconds(pid) or used[pid]
+            used[pid] = usage.process_schedule_seconds(pid) or used[pid]
         time.sleep(0.01)
     if None in used.values():
         raise postgres.PostgresError('a session of pgbench was gone before its CPU time was seen')
