@@ -22,7 +22,7 @@ import dataclasses
 import os
 import statistics
 
-from .. import config, host, recoveries, recovery, report, script, standby, trace, workload
+from .. import config, host, recovery, report, script, standby, trace, workload
 from ..scenario import Measure, Part, Scenario, scale_of
 
 SOURCES = {
