@@ -26,7 +26,7 @@ TRANSITIONS = (
 # After a reload, or a kill of another process, the connection may have been closed without a line.
 SILENT_END = re.compile('parameter "redoahead.(socket|lookahead)" changed|processes terminated; reinitializing')
 
-# What may happen to the daemon's log for each fault, connection and second, and before them.
+# Lines that the daemon may log for each fault, recovery and second, and before them.
 DAEMON_LINES = 8
 
 
@@ -61,7 +61,7 @@ def daemon_logs(there, seconds, faults):
     wrong = []
     for daemon in there.daemons:
         lines = daemon.text().splitlines()
-        most = DAEMON_LINES * (2 + faults + int(seconds))
+        most = DAEMON_LINES * (1 + faults + len(there.servers) + int(seconds))
         if len(lines) > most:
             wrong.append(f'daemon: {len(lines)} lines, {most} allowed')
         # A memory limit may end it, too.
