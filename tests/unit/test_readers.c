@@ -9,10 +9,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cluster/controlfile.h"
 #include "cluster/readers.h"
 #include "unit.h"
 
@@ -159,6 +161,52 @@ without_connections_nobody_does(void **state)
 	write_file("postmaster.pid", "");
 }
 
+/* Does the server take connections, by its file with this socket's directory and state? */
+static bool
+takes_connections(const char *socket_directory, const char *server_state)
+{
+	struct readers readers = {0};
+	char		text[256];
+
+	snprintf(text, sizeof(text), "%d\n%s\n1\n5432\n%s\n*\n1 2\n%s\n", (int) getpid(), directory,
+			 socket_directory, server_state);
+	write_file("postmaster.pid", text);
+	return readers__of_server(&readers, &cluster, 10 * SECOND);
+}
+
+/* Lost otherwise: queries of a server that listens on TCP only. */
+static void
+the_server_has_whether_it_takes_connections(void **state)
+{
+	assert_true(takes_connections("/tmp", "ready   "));
+	assert_true(takes_connections("", "ready   "));
+	assert_false(takes_connections("/tmp", "starting"));
+	assert_false(takes_connections("/tmp", "standby "));
+	assert_false(takes_connections("/tmp", "stopping"));
+}
+
+/* Lost otherwise: the speed of a recovery from a crash of a backend, without any session. */
+static void
+in_crash_recovery_it_takes_none(void **state)
+{
+	static const uint32_t sizes[] = {8192, 131072, 8192, 16777216};
+	static const double mark = 1234567.0;
+	unsigned char control[CONTROLFILE_BYTES] = {[16] = CONTROLFILE_IN_CRASH_RECOVERY};
+	int			fd;
+
+	memcpy(control + 208, &mark, sizeof(mark));
+	memcpy(control + 216, sizes, sizeof(sizes));
+
+	assert_true(takes_connections("/tmp", "ready   "));
+	assert_int_equal(mkdirat(cluster.dirfd, "global", 0700), 0);
+	fd = openat(cluster.dirfd, "global/pg_control", O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(write(fd, control, sizeof(control)), sizeof(control));
+	close(fd);
+	assert_false(takes_connections("/tmp", "ready   "));
+	assert_int_equal(unlinkat(cluster.dirfd, "global/pg_control", 0), 0);
+	assert_int_equal(unlinkat(cluster.dirfd, "global", AT_REMOVEDIR), 0);
+}
+
 int
 main(void)
 {
@@ -166,6 +214,8 @@ main(void)
 		cmocka_unit_test(sessions_that_read_count),
 		cmocka_unit_test(others_do_not),
 		cmocka_unit_test(without_connections_nobody_does),
+		cmocka_unit_test(the_server_has_whether_it_takes_connections),
+		cmocka_unit_test(in_crash_recovery_it_takes_none),
 	};
 
 	return cmocka_run_group_tests(tests, make_server, remove_server);

@@ -110,22 +110,21 @@ processes__server(const struct cluster *cluster, struct processes_server *server
 	pid_t		postmaster = processes__postmaster(cluster);
 	char		path[64];
 	char		text[8192];
-	char	   *lines[8] = {text};
+	char	   *lines[6] = {text};
 	char	   *slash;
 	ssize_t		n;
 
-	/* Its number, its directory, when it began, port, socket's directory, address, key, state. */
+	/* Its number, its directory, when it began, port, socket's directory, and more. */
 	if (postmaster == 0 ||
 		read_of_cluster(cluster, "postmaster.pid", text, sizeof(text)) == 0)
 		return -ENOENT;
-	for (int i = 1; i < 8; i++)
+	for (int i = 1; i < 6; i++)
 	{
 		lines[i] = strchr(lines[i - 1], '\n');
 		if (lines[i] == NULL)
 			return -ENOENT;
 		*lines[i]++ = '\0';
 	}
-	server->ready = strncmp(lines[7], "ready", 5) == 0;
 	if (lines[4][0] == '\0')
 		return -ENOENT;
 	server->port = (int) strtol(lines[3], NULL, 10);

@@ -14,7 +14,6 @@
 /* How to reach a server. */
 struct processes_server
 {
-	bool		ready;			/* it takes connections */
 	int			port;			/* number that is part of the socket's name */
 	char		socket_directory[PATH_MAX]; /* where its socket is, absolute */
 	char		psql[PATH_MAX]; /* the program that belongs to it */

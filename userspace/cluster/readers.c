@@ -11,6 +11,7 @@
 
 #include "cluster/processes.h"
 #include "cluster/readers.h"
+#include "cluster/serverstate.h"
 
 /* Time between two checks, us. */
 #define CHECK_US		250000
@@ -53,7 +54,7 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 
 	if (!allowed)
 	{
-		*readers = (struct readers) {0};
+		readers->checked_us = readers->active_us = readers->read_bytes = 0;
 		return false;
 	}
 	if (readers->checked_us == 0)
@@ -67,4 +68,16 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 		readers->read_bytes = read_bytes;
 	}
 	return now_us - readers->active_us < ACTIVE_US;
+}
+
+/* The same where only the files of the server have whether it takes connections. */
+bool
+readers__of_server(struct readers *readers, const struct cluster *cluster, uint64_t now_us)
+{
+	if (readers->server_us == 0 || now_us - readers->server_us >= CHECK_US)
+	{
+		readers->server_us = now_us;
+		readers->ready = serverstate__is_ready(cluster);
+	}
+	return readers__active(readers, cluster, readers->ready, now_us);
 }

@@ -172,7 +172,8 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	}
 	retire(engine, replay_lsn, &engine->reader.counters.blocks_stale, "stale");
 	release_used(engine);
-	control__pace(&engine->control, engine->reader.now_us, engine->queries, engine->queue.tail);
+	control__pace(&engine->control, engine->reader.now_us, engine->queries,
+				  engine->options.no_redo ? engine->options.readahead_limit : engine->queue.tail);
 	submit__all(engine, decode_lsn);
 	steer(engine);
 

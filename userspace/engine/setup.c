@@ -78,6 +78,7 @@ setup__engine(struct engine **engine, const struct setup *setup,
 		.readahead_limit = (unsigned) setup->readahead_limit,
 		.files = fit_files((unsigned) setup->files),
 		.block_log = setup->block_log,
+		.no_redo = setup->no_redo,
 		.release_used = setup->release_used,
 	};
 	int			err;

@@ -30,7 +30,8 @@ struct setup
 	uint64_t	files;			/* most descriptors of data files */
 	int			dirfd;			/* the data directory; the caller closes it */
 	FILE	   *block_log;		/* receives a line for each block, or NULL */
-	bool		release_used;	/* as in struct engine_options */
+	bool		no_redo;		/* as in struct engine_options */
+	bool		release_used;	/* likewise */
 	bool		no_uring;		/* io_uring failed before: take something else for "auto" */
 };
 

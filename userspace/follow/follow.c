@@ -22,6 +22,7 @@
 #include "base/signals.h"
 #include "cluster/processes.h"
 #include "cluster/readers.h"
+#include "cluster/serverstate.h"
 #include "engine/block_queue.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
@@ -86,22 +87,20 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 static void
 check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 {
-	struct processes_server server;
 	uint32_t	timeline = 0;
 	uint64_t	segment = 0;
-	bool		ready;
+	bool		reads;
 
 	if (now_us - follow->state_us < STATE_US)
 		return;
 	follow->state_us = now_us;
 	(void) position__segment(&follow->position, &timeline, &segment);
 	stream__check_timeline(&follow->stream, timeline, segment, replay_lsn);
-	ready = processes__server(&follow->cluster, &server) == 0 && server.ready;
+	reads = readers__of_server(&follow->readers, &follow->cluster, now_us);
 	/* A server that shuts down waits for sessions to end. */
-	if (!ready)
+	if (!follow->readers.ready)
 		query__end(&follow->position.query);
-	engine__share(follow->engine,
-				  readers__active(&follow->readers, &follow->cluster, ready, now_us));
+	engine__share(follow->engine, reads);
 }
 
 /* Or a small queue would never have room for the blocks of a record. */
@@ -250,13 +249,12 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 static int
 find_recovery(struct follow *follow)
 {
-	struct processes_server server;
 	pid_t		startup;
 	int			pidfd;
 	int			err = 0;
 
 	/* A server that runs normally has no startup process. */
-	if (processes__server(&follow->cluster, &server) == 0 && server.ready &&
+	if (serverstate__is_ready(&follow->cluster) &&
 		controlfile__read(&follow->control, &follow->cluster) == 0 &&
 		follow->control.state == CONTROLFILE_IN_PRODUCTION)
 		return 0;

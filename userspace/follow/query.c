@@ -19,6 +19,7 @@
 #include "base/confined.h"
 #include "base/log.h"
 #include "cluster/processes.h"
+#include "cluster/serverstate.h"
 #include "follow/query.h"
 
 /* Time between two queries, us. */
@@ -65,7 +66,7 @@ begin(struct query *query, const struct cluster *cluster)
 	struct processes_server server;
 	int			sockets[2];
 
-	if (processes__server(cluster, &server) < 0 || !server.ready ||
+	if (!serverstate__is_ready(cluster) || processes__server(cluster, &server) < 0 ||
 		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0)
 		return;
 	/* psql waits for its input. */

@@ -19,7 +19,7 @@
 #include "base/signals.h"
 #include "cluster/cluster.h"
 #include "cluster/controlfile.h"
-#include "cluster/processes.h"
+#include "cluster/readers.h"
 #include "cluster/recoverystart.h"
 #include "common/available.h"
 #include "engine/residency.h"
@@ -65,6 +65,9 @@ struct prefault
 	struct prefault_summary summary;	/* what was done */
 };
 
+/* Sessions that read beside all runs of this process. */
+static struct readers readers;
+
 static bool
 signal_arrived(struct prefault *prefault)
 {
@@ -105,16 +108,20 @@ read_batch(struct prefault *prefault)
 	{
 		unsigned	part = prefault->batch_count - offered;
 		unsigned	room = engine__room(engine);
+		unsigned	queued;
 		struct engine_state state;
 
 		if (part > room)
 			part = room;
 		engine__offer(engine, prefault->batch + offered, part);
 		offered += part;
+		queued = engine__state(engine).queued;
+		/* While sessions of a server read, their reads must not wait for ours. */
+		engine__share(engine, readers__of_server(&readers, &prefault->cluster, clock__now_us()));
 		err = engine__run(engine, begin_lsn, 0, WAIT_US, WAIT_US);
 		state = engine__state(engine);
 		/* If it submits no more, memory has become short: the rest is left out. */
-		if (state.in_flight == 0 && err <= 0 &&
+		if (state.in_flight == 0 && err <= 0 && state.queued == queued &&
 			(offered == prefault->batch_count || engine__room(engine) == 0))
 			break;
 	}
@@ -346,7 +353,6 @@ static int
 open_engine(struct prefault *prefault)
 {
 	struct relpath_layout layout = controlfile__layout(&prefault->control, &prefault->cluster);
-	struct processes_server server;
 	int			err;
 
 	err = setup__engine(&prefault->engine, &(struct setup)
@@ -356,14 +362,12 @@ open_engine(struct prefault *prefault)
 								.readahead_limit = BATCH_BLOCKS * LIMIT_PART,
 								.files = SETUP_FILES_NUMBER,
 								.dirfd = prefault->cluster.dirfd,
+								.no_redo = true,
 						}, &prefault->backend);
 	if (err < 0)
 		return err;
 	engine__begin(prefault->engine, &layout,
 				  residency__works(prefault->cluster.dirfd, layout.tablespace_dir));
-	/* If queries may run, their reads must not wait for ours. */
-	engine__share(prefault->engine, processes__server(&prefault->cluster, &server) == 0 &&
-				  server.ready);
 	fit_batch(prefault);
 	return 0;
 }

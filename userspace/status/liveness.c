@@ -14,25 +14,14 @@
 #include <time.h>
 
 #include "cluster/activity.h"
-#include "cluster/controlfile.h"
 #include "cluster/processes.h"
+#include "cluster/serverstate.h"
 #include "status/liveness.h"
 #include "status/text.h"
 
 /* How often the startup process is examined, and the time between, ns. */
 #define WORK_SAMPLES	16
 #define WORK_PAUSE_NS	50000000
-
-/* What the postmaster reports in its file. */
-enum postmaster_state
-{
-	POSTMASTER_NONE,			/* there is no file */
-	POSTMASTER_STARTING,
-	POSTMASTER_READY,			/* it takes connections */
-	POSTMASTER_STANDBY,			/* a standby that takes none, by its settings */
-	POSTMASTER_STOPPING,
-	POSTMASTER_OTHER
-};
 
 /*
  * By a status document: a recovery is stalled whose position has been the same for so
@@ -66,60 +55,13 @@ liveness__of_document(const struct values *document, double seconds,
 }
 
 /*
- * Does crash recovery run?  A server that recovers from the crash of one of its processes
- * does not change its postmaster.pid.
- */
-static bool
-in_crash_recovery(const struct cluster *cluster)
-{
-	struct controlfile control;
-
-	return controlfile__read(&control, cluster) == 0 &&
-		control.state == CONTROLFILE_IN_CRASH_RECOVERY;
-}
-
-/* The state in postmaster.pid, which is its eighth line. */
-static enum postmaster_state
-read_postmaster_state(const struct cluster *cluster)
-{
-	static const struct
-	{
-		const char *word;		/* in the file, with spaces behind it */
-		enum postmaster_state state;
-	}			states[] = {
-		{"starting", POSTMASTER_STARTING}, {"ready", POSTMASTER_READY},
-		{"standby", POSTMASTER_STANDBY}, {"stopping", POSTMASTER_STOPPING},
-	};
-	char		text[8192];
-	const char *line = text;
-	int			n = cluster__read_file(cluster, "postmaster.pid", text, sizeof(text) - 1);
-
-	if (n <= 0)
-		return POSTMASTER_NONE;
-	text[n] = '\0';
-	for (int i = 1; i < 8; i++)
-	{
-		line = strchr(line, '\n');
-		/* The file is written line by line while the server starts. */
-		if (line == NULL)
-			return POSTMASTER_STARTING;
-		line++;
-	}
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (strncmp(line, states[i].word, strlen(states[i].word)) == 0)
-			return states[i].state == POSTMASTER_READY && in_crash_recovery(cluster) ?
-				POSTMASTER_STARTING : states[i].state;
-	return *line == '\0' ? POSTMASTER_STARTING : POSTMASTER_OTHER;
-}
-
-/*
  * By the postmaster's file, before a daemon is asked: a server that takes
  * connections has started, whatever a standby's replay waits for.
  */
 enum liveness
 liveness__of_postmaster(const struct cluster *cluster, char reason[LIVENESS_REASON_BYTES])
 {
-	if (read_postmaster_state(cluster) != POSTMASTER_READY)
+	if (serverstate__read(cluster) != SERVERSTATE_READY)
 		return LIVENESS_UNKNOWN;
 	snprintf(reason, LIVENESS_REASON_BYTES, "the server takes connections");
 	return LIVENESS_ADVANCES;
@@ -150,15 +92,15 @@ does_work(pid_t pid)
 enum liveness
 liveness__of_processes(const struct cluster *cluster, char reason[LIVENESS_REASON_BYTES])
 {
-	enum postmaster_state state = read_postmaster_state(cluster);
+	enum serverstate state = serverstate__read(cluster);
 	struct activity_server server;
 	const char *text = NULL;
 
-	if (state == POSTMASTER_NONE)
+	if (state == SERVERSTATE_NONE)
 		text = "no server runs";
-	else if (state != POSTMASTER_STARTING)
-		text = state == POSTMASTER_READY ? "the server takes connections" :
-			state == POSTMASTER_STANDBY ? "the server is a standby without connections" :
+	else if (state != SERVERSTATE_STARTING)
+		text = state == SERVERSTATE_READY ? "the server takes connections" :
+			state == SERVERSTATE_STANDBY ? "the server is a standby without connections" :
 			"the server is not starting";
 	else if (!activity__read_server(cluster, &server))
 		text = "no process of the server is visible here";
@@ -166,7 +108,7 @@ liveness__of_processes(const struct cluster *cluster, char reason[LIVENESS_REASO
 		text = "the end-of-recovery checkpoint runs";
 	else if (server.startup == 0 || server.timeline == 0)
 		text = "the server starts, and redo does not run";
-	else if (!in_crash_recovery(cluster))
+	else if (!serverstate__in_crash_recovery(cluster))
 		text = "archive recovery, which may wait for WAL";
 	else if (does_work(server.startup))
 		text = "crash recovery, and the startup process works";

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cluster/processes.h"
+#include "cluster/serverstate.h"
 #include "trace/names.h"
 #include "base/clock.h"
 #include "base/confined.h"
@@ -77,7 +78,8 @@ static bool
 is_ready(struct search *search, bool wait)
 {
 	do
-		if (processes__server(search->cluster, &search->server) == 0 && search->server.ready)
+		if (serverstate__is_ready(search->cluster) &&
+			processes__server(search->cluster, &search->server) == 0)
 			return true;
 	while (wait && wait_ms(search, -1, READY_CHECK_MS));
 	return false;

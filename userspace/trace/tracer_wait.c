@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cluster/processes.h"
+#include "cluster/serverstate.h"
 #include "trace/tracer_internal.h"
 
 /* Time between two checks for a server or for the startup process of a new one, ms. */
@@ -133,17 +134,6 @@ check_state(struct tracer *tracer, bool *recovers)
 		*recovers = controlfile__needs_recovery(&tracer->control, cluster);
 }
 
-/* Has a server started, so that only a crash would make it recover? */
-static bool
-has_started(const struct tracer *tracer)
-{
-	struct processes_server server = {0};
-
-	/* That it has no socket does not matter here. */
-	(void) processes__server(tracer->config->cluster, &server);
-	return server.ready;
-}
-
 /* Wait until a startup process recovers, or for a signal. */
 void
 tracer__wait_for_recovery(struct tracer *tracer)
@@ -186,7 +176,7 @@ tracer__wait_for_recovery(struct tracer *tracer)
 				await(tracer, postmaster);
 			return;
 		}
-		if (tracer->startup != 0 || !has_started(tracer))
+		if (tracer->startup != 0 || !serverstate__is_ready(tracer->config->cluster))
 		{
 			tracer__wait_ms(tracer, START_CHECK_MS);
 			continue;
