@@ -229,13 +229,16 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 						follow->control.wal_segment_bytes, start.lsn);
 		err = prefetch(follow, start.lsn, pidfd);
 		position__end(&follow->position);
-		if (err < 0 && follow->backend == &backend_uring)
+		if (err < 0 && follow->backend == &backend_uring &&
+			strcmp(follow->options->backend, "io_uring") != 0)
 		{
 			log_warning("io_uring failed: %s; using posix_fadvise, which is slower, from now on; "
 						"restart the program to try again", strerror(-err));
 			follow->no_uring = true;
 			err = 0;
 		}
+		else if (err < 0)
+			log_error("reading failed: %s; try --backend=auto", strerror(-err));
 		(void) engine__end(follow->engine);
 		state__report(follow);
 		engine__destroy(follow->engine);

@@ -28,6 +28,9 @@
 /* Time between two attempts to connect, us. */
 #define RETRY_US	1000000
 
+/* Time that psql has to connect and to answer, us. */
+#define ANSWER_US	5000000
+
 static const char question[] = "select pg_last_wal_replay_lsn(), "
 	"(select latest_end_lsn from pg_stat_wal_receiver);\n";
 
@@ -54,7 +57,7 @@ become_psql(const struct processes_server *server, int socket, bool silent)
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
 		confined__drop_rights() < 0)
 		_exit(126);
-	execl(server->psql, "psql", "-XAtqw", "-h", server->socket_directory, "-p", port, "-d",
+	execl(server->psql, "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", server->socket_directory, "-p", port, "-d",
 		  "template1", (char *) NULL);
 	_exit(127);
 }
@@ -83,6 +86,7 @@ begin(struct query *query, const struct cluster *cluster)
 	}
 	query->socket = sockets[0];
 	query->pending = false;
+	query->sent_us = 0;
 	query->line_bytes = 0;
 }
 
@@ -151,6 +155,12 @@ query__position(struct query *query, const struct cluster *cluster, uint64_t now
 	}
 	if (query->psql != 0 && query->pending)
 		lsn = take_answer(query);
+	if (query->psql != 0 && query->pending && now_us - query->sent_us > ANSWER_US)
+	{
+		log_debug("psql has not answered; connecting again");
+		query->reported = true;
+		query__end(query);
+	}
 	if (query->psql != 0 && !query->pending && now_us - query->sent_us >= QUERY_US)
 	{
 		query->sent_us = now_us;

@@ -1,0 +1,108 @@
+/*
+ * test_query.c
+ *		The client that follow keeps connected to a hot standby: here, a psql that does not
+ *		answer.  The server is a copy of this program, beside which psql is found.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "follow/query.h"
+#include "unit.h"
+
+#define SECOND	UINT64_C(1000000)
+
+static char directory[] = "/var/tmp/redoahead-query.XXXXXX";
+static struct cluster cluster;
+static pid_t server;
+
+static void
+write_file(const char *name, const char *text, mode_t mode)
+{
+	int			fd = openat(cluster.dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static int
+make_server(void **state)
+{
+	char		text[1024];
+	int			ready[2];
+	struct stat st;
+
+	if (mkdtemp(directory) == NULL || stat(directory, &st) < 0 || pipe(ready) < 0)
+		return -1;
+	cluster = (struct cluster) {
+		.dirfd = open(directory, O_RDONLY | O_DIRECTORY),.device = st.st_dev,.inode = st.st_ino,
+		.uid = st.st_uid,.gid = st.st_gid,.major = 18
+	};
+	snprintf(cluster.path, sizeof(cluster.path), "%s", directory);
+	write_file("psql", "#!/bin/sh\nexec sleep 600\n", 0700);
+	snprintf(text, sizeof(text), "cp /proc/%d/exe %s/postgres", (int) getpid(), directory);
+	if (system(text) != 0)
+		return -1;
+	server = fork();
+	if (server == 0)
+	{
+		if (chdir(directory) == 0 && dup2(ready[1], STDOUT_FILENO) >= 0)
+			execl("./postgres", "postgres", "--serve", (char *) NULL);
+		_exit(127);
+	}
+	if (read(ready[0], text, 1) != 1)
+		return -1;
+	snprintf(text, sizeof(text), "%d\n%s\n1\n5432\n/tmp\n*\n1 2\nready   \n", (int) server, directory);
+	write_file("postmaster.pid", text, 0600);
+	return 0;
+}
+
+static int
+remove_server(void **state)
+{
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	unlinkat(cluster.dirfd, "psql", 0);
+	unlinkat(cluster.dirfd, "postgres", 0);
+	unlinkat(cluster.dirfd, "postmaster.pid", 0);
+	cluster__close(&cluster);
+	return rmdir(directory);
+}
+
+/* Lost otherwise: the position of redo, for the rest of a recovery. */
+TEST(a_client_that_does_not_answer_is_replaced)
+{
+	struct query query = {0};
+	pid_t		first;
+
+	assert_int_equal(query__position(&query, &cluster, 10 * SECOND), 0);
+	first = query.psql;
+	assert_true(first > 0);
+	assert_true(query.pending);
+	assert_int_equal(query__position(&query, &cluster, 14 * SECOND), 0);
+	assert_int_equal(query.psql, first);
+	assert_int_equal(query__position(&query, &cluster, 16 * SECOND), 0);
+	assert_int_equal(query.psql, 0);
+	assert_int_equal(kill(first, 0), -1);
+	assert_int_equal(query__position(&query, &cluster, 17 * SECOND), 0);
+	assert_true(query.psql > 0);
+	query__end(&query);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--serve") == 0)
+	{
+		if (write(STDOUT_FILENO, ".", 1) == 1)
+			pause();
+		return 0;
+	}
+	return _cmocka_run_group_tests("tests", unit_tests, unit_test_count, make_server, remove_server);
+}
