@@ -103,6 +103,25 @@ has_recovered() {			# DATA TIMES
 	stop_server "$DATA"
 }
 
+# Lost otherwise: pages of a base backup from a standby, torn while they were copied: it is
+# refused only if the standby knows that WAL has no images.
+@test "WAL has that full_page_writes was turned off before the crash recovery" {
+	local begin
+	copy_cluster "$WORK/reference" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}" wal_level=replica full_page_writes=on
+	start_server "$PATCHED" "$DATA"
+	sql "$DATA" -c checkpoint
+	begin=$(sql "$DATA" -c 'select pg_current_wal_insert_lsn()')
+	sql "$DATA" -c "create table changed ()"
+	crash_server "$DATA"
+	settings "$DATA" full_page_writes=off
+	start_server "$PATCHED" "$DATA"
+	sql "$DATA" -c checkpoint
+	crash_server "$DATA"
+	as_server_user "$PATCHED/bin/pg_waldump" -p "$DATA/pg_wal" -r XLOG --start="$begin" >"$CASE/records" 2>/dev/null || true
+	grep -A 1 END_OF_RECOVERY "$CASE/records" | grep -q 'FPW_CHANGE false'
+}
+
 replayed() {				# STANDBY PRIMARY
 	[ "$(sql "$1" -c "select pg_last_wal_replay_lsn() >= '$(sql "$2" -c 'select pg_current_wal_insert_lsn()')'")" = t ]
 }
