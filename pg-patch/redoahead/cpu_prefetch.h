@@ -151,7 +151,7 @@ static pg_attribute_always_inline void
 cpu_prefetch__ahead(Prefetcher *p, uint32 position)
 {
 	const Lookahead *l = &p->lookahead;
-	uint32		length = l->head - position;
+	uint32		length = lookahead__end(l) - position;
 	Buffer		buffer;
 
 	if (position % CPU_PREFETCH_GROUP == 0)

@@ -50,6 +50,13 @@ lookahead__ref(const Lookahead *l, uint32 position)
 	return &l->refs[position & l->mask];
 }
 
+/* Where the next reference goes; those before it have been written. */
+static inline uint32
+lookahead__end(const Lookahead *l)
+{
+	return __atomic_load_n(&l->head, __ATOMIC_ACQUIRE);
+}
+
 /* References between decoding and replay. */
 static inline uint32
 lookahead__length(const Lookahead *l)
@@ -80,15 +87,19 @@ lookahead__append(Lookahead *l, const PendingRef *ref)
 		l->tail++;
 	}
 
-	*lookahead__ref(l, l->head++) = *ref;
+	*lookahead__ref(l, l->head) = *ref;
+	/* They may be read by another process. */
+	__atomic_store_n(&l->head, l->head + 1, __ATOMIC_RELEASE);
 }
 
 /* Redo has come to the record at "lsn": remove the references before it. */
 static inline void
 lookahead__advance(Lookahead *l, XLogRecPtr lsn)
 {
+	uint32		end = lookahead__end(l);
+
 	l->replay_lsn = lsn;
-	while (l->tail != l->head && lookahead__ref(l, l->tail)->lsn < lsn)
+	while (l->tail != end && lookahead__ref(l, l->tail)->lsn < lsn)
 		l->tail++;
 }
 

@@ -18,8 +18,9 @@
 #include "stats.h"
 #include "submit.h"
 
-/* Time between two checks of the connection, in ms. */
+/* Time between two checks of the connection, and of available memory, in ms. */
 #define CHECK_INTERVAL_MS	10
+#define MEMORY_INTERVAL_MS	1000
 
 /* A daemon takes references from now on. */
 static void
@@ -53,16 +54,17 @@ log_connection(const Prefetcher *p)
 static void
 stop_prefetching(Prefetcher *p)
 {
-	const Lookahead *l = &p->lookahead;
+	const Prefetcher *from = decoder ? decoder__replaying(p) : p;
+	const Lookahead *l = &from->lookahead;
 
 	XLogPrefetchReconfigure();
 	decoder__stop(p);
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 
-	for (uint32 i = l->replaying; i != l->head && submit__kernel_has_room(p); i++)
+	for (uint32 i = l->replaying; i != lookahead__end(l) && submit__kernel_has_room(p); i++)
 	{
 		const PendingRef *ref = lookahead__ref(l, i);
-		const RecentBlock *recent = &p->recent.blocks[ref->recent];
+		const RecentBlock *recent = &from->recent.blocks[ref->recent];
 
 		/* The entry may be that of another block by now. */
 		if (ref->submitted && recent->lsn == ref->lsn &&
@@ -97,7 +99,12 @@ monitor__check(Prefetcher *p)
 
 	if (connection__may_connect(&p->connection, now))
 	{
-		prefetcher__limit_memory(p);
+		/* That reads files. */
+		if (now >= p->next_memory)
+		{
+			p->next_memory = now + MEMORY_INTERVAL_MS;
+			prefetcher__limit_memory(p);
+		}
 		p->connection.refs = prefetcher__distance(p);
 	}
 	switch (connection__poll(&p->connection, now))

@@ -52,9 +52,10 @@ typedef struct Prefetcher
 	struct implied_slru slru;		/* SLRU pages that the WAL has created */
 	Prefault	prefault;		/* buffers that are mapped */
 	PrefetchCounters counters;
-	RingCounters last;			/* for stats.c */
+	bool		evicting;		/* no buffer was free once: blocks may be evicted */
+	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 
-	/* Written where records are replayed. */
+	/* Written where records are replayed, or of the startup process's only. */
 	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
 	const char *moved;			/* tuples that redo will move, not prefetched into the */
 	const char *moved_end;		/* CPU's cache yet (cpu_prefetch.h) */
@@ -62,16 +63,16 @@ typedef struct Prefetcher
 	int			distance;		/* references to look ahead; 0 while not in use */
 	int			allocated;		/* distance that there is memory for */
 	uint64		memory_limit;	/* of each of the parts that prefetcher.c names, bytes */
-	bool		evicting;		/* no buffer was free once: blocks may be evicted */
 	bool		kernel_failed;	/* a read by the kernel raised an error: request no
 								 * more until a daemon is connected */
 	XLogRecPtr	kernel_lsns[1024];	/* records of the last blocks that the kernel was
 									 * requested to read, circular; a power of two
 									 * above MAX_IO_CONCURRENCY */
 	uint32		kernel_requests;	/* how many there were, wraps around */
-	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
+	RingCounters last;			/* for stats.c */
 	uint64		records;		/* records that redo has come to */
 	uint64		next_check;		/* when to check the connection again, ms */
+	uint64		next_memory;	/* when to check available memory again, ms */
 } Prefetcher;
 
 /* May references be submitted? */

@@ -301,17 +301,15 @@ prefetch_record_returned(DecodedXLogRecord *record)
 {
 	Prefetcher *p = replaying();
 	Lookahead  *l = &p->lookahead;
+	uint32		end;
 	uint32		i;
 
 	lookahead__advance(l, record->lsn);
-	if (p != &prefetcher)
-	{
-		prefetcher.lookahead.replay_lsn = record->lsn;
-		prefetcher.lookahead.decode_lsn = l->decode_lsn;
-	}
+	prefetcher.lookahead.replay_lsn = record->lsn;
 	publish_progress(&prefetcher);
 
-	for (i = l->tail; i != l->head; i++)
+	end = lookahead__end(l);
+	for (i = l->tail; i != end; i++)
 	{
 		PendingRef *ref = lookahead__ref(l, i);
 		DecodedBkpBlock *block = &record->blocks[ref->block_id];
