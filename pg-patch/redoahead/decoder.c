@@ -395,8 +395,7 @@ decoder__submit(Prefetcher *p)
 	if (tail == head)
 		return;
 	pg_read_barrier();
-	while (tail != head && emit__has_room(e) &&
-		   emit__put(e, &box->refs[tail & box->mask]) == EMIT_OK)
+	while (tail != head && emit__has_room(e) && emit__put(e, &box->refs[tail & box->mask]))
 		tail++;
 	pg_memory_barrier();
 	pg_atomic_write_u32(&box->tail, tail);

@@ -16,13 +16,6 @@
 
 #include "common/redoahead_abi.h"
 
-typedef enum EmitResult
-{
-	EMIT_OK,					/* the daemon will get it */
-	EMIT_FULL,					/* dropped and counted */
-	EMIT_CLOSED,				/* there is no ring, or the daemon has spoiled it */
-} EmitResult;
-
 /* The producer's private state. */
 typedef struct Emitter
 {
@@ -67,25 +60,23 @@ emit__has_room(Emitter *e)
 		(emit__refresh_tail(e) && e->head - e->tail < e->capacity);
 }
 
-/* Put one reference into the ring; the daemon sees it after emit__publish(). */
-static inline EmitResult
+/*
+ * Put one reference into the ring; the daemon sees it after emit__publish().  False if
+ * the ring is full, so that it is dropped and counted, or closed.
+ */
+static inline bool
 emit__put(Emitter *e, const struct redoahead_ref *ref)
 {
-	if (e->head - e->tail >= e->capacity)
+	if (!emit__has_room(e))
 	{
-		if (!emit__refresh_tail(e))
-			return EMIT_CLOSED;
-		if (e->head - e->tail >= e->capacity)
-		{
-			e->dropped++;
-			__atomic_store_n(&e->ring->dropped, e->dropped, __ATOMIC_RELAXED);
-			return EMIT_FULL;
-		}
+		if (emit__is_open(e))
+			__atomic_store_n(&e->ring->dropped, ++e->dropped, __ATOMIC_RELAXED);
+		return false;
 	}
 
 	e->refs[e->head & (e->capacity - 1)] = *ref;
 	e->head++;
-	return EMIT_OK;
+	return true;
 }
 
 /*

@@ -41,7 +41,7 @@ submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
 {
 	Emitter    *e = &p->connection.emitter;
 	bool		submitted = p->outbox ? outbox__put(p->outbox, ref) :
-		emit__put(e, ref) == EMIT_OK;
+		emit__put(e, ref);
 
 	if (submitted)
 	{
