@@ -79,17 +79,17 @@ outputs__add_sample(struct outputs *outputs, struct engine *engine, uint64_t rep
 					uint64_t begin_us, uint64_t now_us)
 {
 	const struct control *control = engine__control(engine);
-	struct timeline_sample sample = {
-		.at_us = now_us - begin_us,
-		.replay_lsn = replay_lsn,
-		.engine = engine__state(engine),
-		.io_depth = control->io_depth,
-		.readahead_limit = control->readahead_limit,
-		.blocks_read = engine__counters(engine)->blocks_read,
-	};
+	struct timeline_sample sample;
 
 	if (outputs->timeline == NULL || now_us - outputs->sample_us < TIMELINE_US)
 		return;
 	outputs->sample_us = now_us;
+	sample = (struct timeline_sample)
+	{
+		.at_us = now_us - begin_us,.replay_lsn = replay_lsn,
+			.engine = engine__state(engine),.io_depth = control->io_depth,
+			.readahead_limit = control->readahead_limit,
+			.blocks_read = engine__counters(engine)->blocks_read,
+	};
 	timeline__add(outputs->timeline, &sample);
 }
