@@ -197,7 +197,9 @@ decode(XLogPrefetcher *prefetcher)
 		open = XLogPrefetcherLookAhead(prefetcher, replayed_lsn);
 		if (self.ending)
 			break;
-		if (open == NULL && self.reader->errormsg_deferred)
+		/* There was an error, or no memory to look ahead: the routine is not used. */
+		if ((open == NULL && self.reader->errormsg_deferred) ||
+			(self.decoded == 0 && self.reader->decode_queue_tail))
 		{
 			end_run();
 			break;

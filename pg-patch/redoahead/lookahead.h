@@ -88,7 +88,7 @@ lookahead__append(Lookahead *l, const PendingRef *ref)
 	}
 
 	*lookahead__ref(l, l->head) = *ref;
-	/* They may be read by another process. */
+	/* Another process may read the reference from now on. */
 	__atomic_store_n(&l->head, l->head + 1, __ATOMIC_RELEASE);
 }
 

@@ -99,7 +99,7 @@ monitor__check(Prefetcher *p)
 
 	if (connection__may_connect(&p->connection, now))
 	{
-		/* That reads files. */
+		/* It reads files of /proc and of cgroups. */
 		if (now >= p->next_memory)
 		{
 			p->next_memory = now + MEMORY_INTERVAL_MS;

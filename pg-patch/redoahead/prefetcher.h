@@ -55,7 +55,7 @@ typedef struct Prefetcher
 	bool		evicting;		/* no buffer was free once: blocks may be evicted */
 	XLogRecPtr	forgotten_lsn;	/* what was decoded until here is forgotten */
 
-	/* Written where records are replayed, or of the startup process's only. */
+	/* Written where records are replayed, or used by the startup process only. */
 	pg_attribute_aligned(PG_CACHE_LINE_SIZE)
 	const char *moved;			/* tuples that redo will move, not prefetched into the */
 	const char *moved_end;		/* CPU's cache yet (cpu_prefetch.h) */

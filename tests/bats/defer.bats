@@ -105,7 +105,7 @@ has_recovered() {			# DATA TIMES
 
 # Lost otherwise: pages of a base backup from a standby, torn while they were copied: it is
 # refused only if the standby knows that WAL has no images.
-@test "WAL has that full_page_writes was turned off before the crash recovery" {
+@test "crash recovery logs that full_page_writes was turned off" {
 	local begin
 	copy_cluster "$WORK/reference" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}" wal_level=replica full_page_writes=on

@@ -95,6 +95,33 @@ TEST(a_client_that_does_not_answer_is_replaced)
 	query__end(&query);
 }
 
+/* Lost otherwise: likewise. */
+TEST(a_client_that_ends_is_replaced)
+{
+	struct query query = {0};
+	pid_t		first;
+
+	assert_int_equal(query__position(&query, &cluster, 10 * SECOND), 0);
+	first = query.psql;
+	kill(first, SIGKILL);
+	/* While it is waited for an answer. */
+	while (query.psql == first)
+		assert_int_equal(query__position(&query, &cluster, 11 * SECOND), 0);
+	assert_int_equal(query.psql, 0);
+	assert_int_equal(query__position(&query, &cluster, 12 * SECOND), 0);
+	first = query.psql;
+	assert_true(first > 0);
+	kill(first, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t) first, NULL, WEXITED | WNOWAIT), 0);
+	/* As after an answer. */
+	query.pending = false;
+	assert_int_equal(query__position(&query, &cluster, 13 * SECOND), 0);
+	assert_int_equal(query.psql, 0);
+	assert_int_equal(query__position(&query, &cluster, 14 * SECOND), 0);
+	assert_true(query.psql > 0);
+	query__end(&query);
+}
+
 int
 main(int argc, char **argv)
 {

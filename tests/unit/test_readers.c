@@ -176,7 +176,7 @@ takes_connections(const char *socket_directory, const char *server_state)
 
 /* Lost otherwise: queries of a server that listens on TCP only. */
 static void
-the_server_has_whether_it_takes_connections(void **state)
+only_a_ready_server_takes_connections(void **state)
 {
 	assert_true(takes_connections("/tmp", "ready   "));
 	assert_true(takes_connections("", "ready   "));
@@ -214,7 +214,7 @@ main(void)
 		cmocka_unit_test(sessions_that_read_count),
 		cmocka_unit_test(others_do_not),
 		cmocka_unit_test(without_connections_nobody_does),
-		cmocka_unit_test(the_server_has_whether_it_takes_connections),
+		cmocka_unit_test(only_a_ready_server_takes_connections),
 		cmocka_unit_test(in_crash_recovery_it_takes_none),
 	};
 

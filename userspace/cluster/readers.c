@@ -70,7 +70,7 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 	return now_us - readers->active_us < ACTIVE_US;
 }
 
-/* The same where only the files of the server have whether it takes connections. */
+/* The same, but reads from the server's files whether it takes connections. */
 bool
 readers__of_server(struct readers *readers, const struct cluster *cluster, uint64_t now_us)
 {

@@ -40,8 +40,8 @@ struct engine_options
 	unsigned	readahead_limit;	/* most blocks read ahead of redo */
 	unsigned	files;			/* most descriptors of data files */
 	FILE	   *block_log;		/* receives a line for each block, or NULL */
-	bool		no_redo;		/* no redo runs that queries could be beside: they bound the I/O depth,
-								 * but not what is read ahead */
+	bool		no_redo;		/* there is no redo: queries bound the I/O depth, but not the read-ahead
+								 * limit */
 	bool		release_used;	/* under memory pressure, remove what redo has used from the page cache:
 								 * it is in shared buffers */
 };

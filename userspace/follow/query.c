@@ -31,6 +31,9 @@
 /* Time that psql has to connect and to answer, us. */
 #define ANSWER_US	5000000
 
+/* Within that time the server ends a session whose psql will be killed. */
+#define SESSION_OPTIONS	"connect_timeout=2 options='-c statement_timeout=2s -c lock_timeout=1s'"
+
 static const char question[] = "select pg_last_wal_replay_lsn(), "
 	"(select latest_end_lsn from pg_stat_wal_receiver);\n";
 
@@ -57,8 +60,8 @@ become_psql(const struct processes_server *server, int socket, bool silent)
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
 		confined__drop_rights() < 0)
 		_exit(126);
-	execl(server->psql, "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", server->socket_directory, "-p", port, "-d",
-		  "template1", (char *) NULL);
+	execl(server->psql, "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", server->socket_directory,
+		  "-p", port, "-d", "dbname=template1 " SESSION_OPTIONS, (char *) NULL);
 	_exit(127);
 }
 
@@ -158,7 +161,6 @@ query__position(struct query *query, const struct cluster *cluster, uint64_t now
 	if (query->psql != 0 && query->pending && now_us - query->sent_us > ANSWER_US)
 	{
 		log_debug("psql has not answered; connecting again");
-		query->reported = true;
 		query__end(query);
 	}
 	if (query->psql != 0 && !query->pending && now_us - query->sent_us >= QUERY_US)
@@ -166,6 +168,9 @@ query__position(struct query *query, const struct cluster *cluster, uint64_t now
 		query->sent_us = now_us;
 		query->pending = send(query->socket, question, sizeof(question) - 1, MSG_NOSIGNAL) ==
 			(ssize_t) sizeof(question) - 1;
+		/* It has ended since it answered. */
+		if (!query->pending)
+			query__end(query);
 	}
 	return lsn;
 }

@@ -65,7 +65,7 @@ struct prefault
 	struct prefault_summary summary;	/* what was done */
 };
 
-/* Sessions that read beside all runs of this process. */
+/* What sessions read; kept from one run to the next. */
 static struct readers readers;
 
 static bool
