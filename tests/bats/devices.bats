@@ -14,15 +14,16 @@ setup() {
 }
 
 # Recover once, unless a test before has done that.  A run on modelled disks that
-# were late proves nothing, and is repeated twice at most.
-recovered() {				# DEVICE [CONFIG]
+# were late proves nothing, and is repeated twice at most.  With SECONDS, redo that takes
+# longer is ended.
+recovered() {				# DEVICE [CONFIG [SECONDS]]
 	local name=$1-${2:-redoahead} try
 	[ "$1" = ssd ] || need_disks
 	[ ! -e "$work/$name.json" ] || return 0
 	for try in 1 2 3; do
 		[ ! -e "$work/$name.late$try" ] || continue
 		rm -rf --one-file-system "${work:?}/$name.data"
-		"$top/tests/tools/recover_once.py" "$work" "$1" "${2:-redoahead}" "$name" \
+		"$top/tests/tools/recover_once.py" "$work" "$1" "${2:-redoahead}" "$name" ${3:+"$3"} \
 			>"$work/$name.part" 2>"$work/$name.log" 3>&- || { cat "$work/$name.log"; return 1; }
 		if python3 -c 'import json, sys
 model = json.load(sys.stdin)["disk_model"]
@@ -140,14 +141,18 @@ controller_reports() {		# DEVICE
 }
 
 # Lost otherwise: what all this is for.  Eight disks serve one request at a time in 12 ms
-# and hundreds in 1 ms each.
+# and hundreds in 1 ms each.  How long stock takes beyond that does not matter here.
 @test "raid: redoahead is at least twice as fast as stock's default" {
-	recovered raid0 default
+	local ours
 	recovered raid0
-	python3 - "$work"/raid0-{default,redoahead}.json >&3 <<-'EOS'
+	ours=$(json_member "$work/raid0-redoahead.json" redo_seconds)
+	recovered raid0 default "$(awk -v ours="$ours" 'BEGIN { print 2 * ours + 1 }')"
+	python3 - "$ours" "$work/raid0-default.json" >&3 <<-'EOS'
 		import json, sys
-		stock, ours = (json.load(open(path))['redo_seconds'] for path in sys.argv[1:])
-		print(f'# RAID: redo in {ours:.2f} s, stock {stock:.2f} s')
-		sys.exit(stock < 2 * ours)
+		ours, stock = float(sys.argv[1]), json.load(open(sys.argv[2]))
+		unfinished = stock.get('unfinished_seconds')
+		seconds = unfinished or stock['redo_seconds']
+		print(f'# RAID: redo in {ours:.2f} s, stock {"> " if unfinished else ""}{seconds:.2f} s')
+		sys.exit(seconds < 2 * ours)
 	EOS
 }

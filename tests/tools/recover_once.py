@@ -12,7 +12,13 @@ a run with the daemon
     stats          its statistics file
     timeline       the rows of its timeline
 
-usage: recover_once.py WORK DEVICE CONFIG NAME
+With SECONDS, a recovery whose redo takes longer is ended.  Nothing is kept of it, and
+what is reported of it is
+
+    unfinished_seconds  how long redo had taken by then
+    disk_model          the state of the disk model, as of any other run
+
+usage: recover_once.py WORK DEVICE CONFIG NAME [SECONDS]
 
 DEVICE and CONFIG are names that scripts/bench knows.
 """
@@ -57,15 +63,35 @@ class Ending(host.Sampler):
                 self.faults = [*self.faults[:1], faults]
 
 
-def recover(stage, configuration, builds, place):
+class Unfinished(Exception):
+    """Redo took longer than the limit."""
+
+    def __init__(self, seconds):
+        super().__init__(seconds)
+        self.seconds = seconds  # that it had taken by then
+
+
+def limited_to(limit):
+    """A progress function that ends a recovery after so many seconds of redo, if any."""
+    def show(seconds, lsn):
+        if limit and seconds > limit:
+            raise Unfinished(seconds)
+    return show
+
+
+def recover(stage, configuration, builds, place, limit):
     """One recovery on a stage, with all that is to be reported of it."""
     timeline = os.path.join(place, 'timeline')
     with Ending(place) as ending, trace.Watch(os.path.dirname(stage.directory), stage.image,
-                                              lambda seconds, lsn: None, stage.model) as watch:
-        run = recovery.recover(
-            stage.image, configuration, builds, place, watch.note,
-            pristine=True, conditions=recovery.Conditions(
-                directory=stage.directory, copy=stage.copy, timeline=timeline))
+                                              limited_to(limit), stage.model) as watch:
+        try:
+            run = recovery.recover(
+                stage.image, configuration, builds, place, watch.note,
+                pristine=True, conditions=recovery.Conditions(
+                    directory=stage.directory, copy=stage.copy, timeline=timeline))
+        except Unfinished as unfinished:
+            return {'unfinished_seconds': round(unfinished.seconds, 2),
+                    'disk_model': watch.model_at_end({'redo_seconds': unfinished.seconds})}
     run.update(watch.figures(run))
     if configuration.daemon:
         run['daemon_bytes'] = ending.bytes
@@ -77,20 +103,22 @@ def recover(stage, configuration, builds, place):
 
 
 def main():
-    if len(sys.argv) != 5 or not re.fullmatch(r'[\w-]+', sys.argv[4]):
-        print('usage: recover_once.py WORK DEVICE CONFIG NAME', file=sys.stderr)
+    if len(sys.argv) not in (5, 6) or not re.fullmatch(r'[\w-]+', sys.argv[4]):
+        print('usage: recover_once.py WORK DEVICE CONFIG NAME [SECONDS]', file=sys.stderr)
         return 2
     work, where, configuration = script.claim(sys.argv[1]), sys.argv[2], config.CONFIGS[sys.argv[3]]
+    limit = float(sys.argv[5]) if len(sys.argv) > 5 else None
     kept = os.path.join(work, f'{sys.argv[4]}.data')
     builds = {'stock': postgres.find_build('stock'), 'patched': script.find_patched()}
     crashed = image.find_or_make(work, WORKLOAD, 'small', builds,
                                  lambda text: print(text, file=sys.stderr))
     with script.work_place(work, 'place') as place, \
             device.find(where, work).stage(crashed, lambda text: None) as stage:
-        run = recover(stage, configuration, builds, place)
-        postgres.make_place(kept)
-        postgres.run(['cp', '-a', '-T', stage.directory, kept])
-        recovery.count_blocks(run, stage.image, configuration, builds, place, stage.directory)
+        run = recover(stage, configuration, builds, place, limit)
+        if 'unfinished_seconds' not in run:
+            postgres.make_place(kept)
+            postgres.run(['cp', '-a', '-T', stage.directory, kept])
+            recovery.count_blocks(run, stage.image, configuration, builds, place, stage.directory)
     print(json.dumps(run))
     return 0
 
