@@ -1,4 +1,5 @@
 """The runner: order, what is done, what is repeated, time left; and results that go on."""
+import argparse
 import collections
 import itertools
 import json
@@ -47,6 +48,28 @@ class Order(unittest.TestCase):
                 for pair in scenario.compared if known else ():
                     self.assertLessEqual(set(pair), known | {'best'},
                                          name)
+
+
+class Chosen(unittest.TestCase):
+    PARTS = (Part('a', '', ('on', 'off'), None), Part('b', '', ('on', 'lz4'), None))
+
+    def chosen(self, **options):
+        options = argparse.Namespace(**{'case': None, 'config': None, 'before': None, **options})
+        wanted, missing = runner.chosen(argparse.Namespace(options=options), self.PARTS)
+        self.assertEqual(missing, {})
+        return [(part.name, configs) for part, configs in wanted]
+
+    def test_parts_have_those_configurations_that_they_know(self):
+        self.assertEqual(self.chosen(), [('a', ('on', 'off')), ('b', ('on', 'lz4'))])
+        self.assertEqual(self.chosen(config=['lz4', 'on']), [('a', ('on',)), ('b', ('lz4', 'on'))])
+        self.assertEqual(self.chosen(config=['lz4']), [('b', ('lz4',))])
+        self.assertEqual(self.chosen(case=['a']), [('a', ('on', 'off'))])
+
+    def test_known_names_that_select_nothing_together_are_an_error(self):
+        """Lost otherwise: an empty report, as if all had been measured."""
+        with self.assertRaisesRegex(host.HostError, '^no run has both --case a and --config lz4; '
+                                                    'configurations are: a: on, off$'):
+            self.chosen(case=['a'], config=['lz4'])
 
 
 class Done(unittest.TestCase):

@@ -139,6 +139,12 @@ def chosen(bench, parts):
             wanted.append((part, configs))
     if missing and not wanted:
         raise host.HostError('; '.join(f'{part}: {why}' for part, why in missing.items()))
+    if not wanted:
+        raise host.HostError(
+            f'no run has both --case {",".join(options.case or ["(any)"])} and --config '
+            f'{",".join(options.config or ["(any)"])}; configurations are: ' +
+            '; '.join(f'{part.name}: {", ".join(part.configs)}' for part in parts
+                      if part.name in (options.case or (part.name,))))
     return wanted, missing
 
 
