@@ -18,6 +18,7 @@ pages without marking them dirty (MarkBufferDirtyHint), so what reaches the
 disk depends on when something else writes the page.  Its differences are
 counted and reported, but two clusters that differ in nothing else are identical.
 """
+import errno
 import os
 import re
 import struct
@@ -227,6 +228,16 @@ def compare_chunks(a, b, fork, first_block, result):
             yield first_block + offset // block
 
 
+def next_data(file, offset):
+    """Where data begins in a file from an offset on; its size if only a hole follows."""
+    try:
+        return os.lseek(file.fileno(), offset, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return os.fstat(file.fileno()).st_size
+
+
 def compare_file(path_a, path_b, fork, result):
     """Return what differs between two files, as text, or None."""
     result.files += 1
@@ -234,11 +245,16 @@ def compare_file(path_a, path_b, fork, result):
     with open(path_a, 'rb', buffering=0) as file_a, open(path_b, 'rb', buffering=0) as file_b:
         size_a, size_b = (os.fstat(file.fileno()).st_size for file in (file_a, file_b))
         common = min(size_a, size_b)
-        for offset in range(0, common, CHUNK):
+        offset = 0
+        while offset < common:
             length = min(CHUNK, common - offset)
-            a, b = file_a.read(length), file_b.read(length)
+            a, b = (os.pread(file.fileno(), length, offset) for file in (file_a, file_b))
             if a != b:
                 blocks += compare_chunks(a, b, fork, offset // result.block_size, result)
+            offset += CHUNK
+            # What is a hole in both is zeros in both.
+            data = min(next_data(file, offset) for file in (file_a, file_b))
+            offset = max(offset, data - data % CHUNK)
     result.blocks += -(-common // result.block_size)
     found = []
     if size_a != size_b:
