@@ -10,6 +10,11 @@ documents=$BATS_TEST_DIRNAME/lib/metrics
 
 status_socket=pg_stat_tmp/redoahead-status.sock
 
+teardown() {
+	[ ! -s "$work/next" ] || kill -KILL "$(cat "$work/next")" 2>/dev/null || true
+	end_daemon
+}
+
 status() { "$redoahead" status -D "$pgdata" "$@"; }
 
 # The stand-in is $daemon, so that teardown ends it.
@@ -352,7 +357,6 @@ watch_in=(env TERM=xterm LC_ALL=C.UTF-8)
 		"run:echo garbage >'$work/document'" 'wait:no status document' key:q end)
 	wait "$daemon" || true
 	daemon=
-	kill "$(cat "$work/next")"
 }
 
 # Lost otherwise: a log of a recovery, and any view on a terminal without a cursor.
