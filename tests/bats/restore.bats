@@ -149,13 +149,11 @@ settled() { wait_until "the end of the background" nothing_restores; }
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[6]}"
 }
 
-# What redo of a segment needs and is there, with how many of them are in the page cache.
+# How many blocks redo of a segment needs that are there, and how many of those are in the page
+# cache.
 listed_and_resident() {		# DATA SEGMENT
 	as_server_user "$WORK/redoahead" prefault -D "$1" --dry-run --wal "$WORK/archive" "$2" 2>/dev/null |
-		paths_of | while read -r path block; do
-			[ ! -e "$1/$path" ] || [ $((block * 8192)) -ge "$(stat -c %s "$1/$path")" ] || echo "$path $block"
-		done >"$CASE/listed"
-	echo "$(wc -l <"$CASE/listed")" "$(resident "$1" <"$CASE/listed")"
+		paths_of | resident "$1"
 }
 
 # Those that the WAL between a checkpoint and the crash begins with, without the first.

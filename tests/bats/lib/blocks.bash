@@ -9,7 +9,8 @@ paths_of() {
 			print path, block % 131072 }' | sort -u
 }
 
-# How many of the blocks "PATH BLOCK" from standard input are in the page cache.
+# How many of the blocks "PATH BLOCK" from standard input exist, and how many of those are in
+# the page cache.  Files may be missing, or end before a block.
 resident() {				# DATA
 	python3 -c '
 import ctypes, mmap, os, sys
@@ -19,16 +20,19 @@ blocks = {}
 for line in sys.stdin:
     path, block = line.split()
     blocks.setdefault(path, []).append(int(block))
-count = 0
+existing = cached = 0
 for path, numbers in blocks.items():
-    if not os.path.exists(sys.argv[1] + "/" + path):
+    path = sys.argv[1] + "/" + path
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
         continue
-    with open(sys.argv[1] + "/" + path, "rb") as file:
+    with open(path, "rb") as file:
         size = file.seek(0, 2)
         address = libc.mmap(None, ctypes.c_size_t(size), mmap.PROT_READ, mmap.MAP_SHARED, file.fileno(), ctypes.c_long(0))
         pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
         assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages) == 0
         libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
-    count += sum(pages[2 * n] & 1 and pages[2 * n + 1] & 1 for n in numbers if 2 * n + 1 < len(pages))
-print(count)' "$1"
+    numbers = [n for n in numbers if 2 * n + 1 < len(pages)]
+    existing += len(numbers)
+    cached += sum(pages[2 * n] & pages[2 * n + 1] & 1 for n in numbers)
+print(existing, cached)' "$1"
 }
