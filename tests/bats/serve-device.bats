@@ -2,7 +2,6 @@
 # The daemon alone, on a file system whose device has settings of its own.
 
 load lib/daemon
-# bats file_tags=exclusive
 
 # Lost otherwise: half of each block, on devices that somebody tuned for random reads.
 @test "where the device's read-ahead is zero, whole blocks are read all the same" {

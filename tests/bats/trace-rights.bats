@@ -4,7 +4,6 @@
 
 bats_require_minimum_version 1.5.0
 . "$BATS_TEST_DIRNAME/lib/traces.bash"
-# bats file_tags=exclusive
 
 need_root() { [ "$(id -u)" -eq 0 ] || skip 'needs root'; }
 
