@@ -14,14 +14,15 @@ setup() {
 	work=$REDOAHEAD_BENCH_DIR
 }
 
-# Fail unless each run is what it should be, and in the median run few pages were evicted.
+# Fail unless each run is what it should be, and few pages were evicted in two of two runs,
+# or of three.
 judge() {					# RESULTS
 	python3 - "$1" <<-'EOF'
-	import json, statistics, sys
+	import json, sys
 
 	header, *runs = [json.loads(line) for line in open(sys.argv[1])]
 	limit = header['cases']['memory']['memory_limit_bytes']
-	assert len(runs) == 3, runs
+	assert len(runs) in (2, 3), runs
 	for run in runs:
 	    pages = run['pages']
 	    print(pages, run['memory'], run['daemon'])
@@ -38,15 +39,21 @@ judge() {					# RESULTS
 	for name, most in (('evicted', 0.02), ('missed_after_eviction', 0.005)):
 	    shares = [run['pages'][name] / run['pages']['added'] for run in runs]
 	    print(name, shares)
-	    assert statistics.median(shares) <= most, (name, shares)
+	    assert sorted(shares)[1] <= most, (name, shares)
 	EOF
 }
 
+# Recover so many times, with those of before.
+measure() {					# ROUNDS
+	"$scripts/bench" memory --size small --rounds "$1" --resume --config pages --output "$work/results" 3>&-
+}
+
 # Lost otherwise: on a small machine, each block would be read twice.  The kernel
-# evicts more while the machine does other work, so the median of three counts.
+# evicts more while the machine does other work, so the median of three counts; it is within
+# a bound if those of the first two are.
 @test "under memory pressure, what is read ahead is still there when redo comes to it" {
 	need_memory_cgroup
 	need pagecache 'pagecache.missing()'
-	"$scripts/bench" memory --size small --rounds 3 --config pages --output "$work/results" 3>&-
-	judge "$work/results/memory.jsonl"
+	measure 2
+	judge "$work/results/memory.jsonl" || { measure 3; judge "$work/results/memory.jsonl"; }
 }
