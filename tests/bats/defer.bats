@@ -137,7 +137,7 @@ dump() {					# DATA
 	local primary=$CASE/primary locks="select count(*) from pg_locks where mode = 'AccessExclusiveLock'" end
 	copy_cluster "$WORK/reference" "$primary"
 	settings "$primary" "${redoahead_settings[@]}" wal_level=logical synchronous_commit=off
-	start_server "$PATCHED" "$primary"
+	start_server "$PATCHED" "$primary" "${fast[@]}"
 	sql "$primary" -c "select pg_create_logical_replication_slot('slot', 'test_decoding')" >/dev/null
 	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$DATA" -X stream --checkpoint=fast
 	rm -f "$DATA/.s.PGSQL."*
@@ -174,14 +174,34 @@ changes_checksums() {		# DATA
 	"$PATCHED/bin/pg_controldata" "$1" | grep -q '^Data page checksum version: *2$'
 }
 
+# A small cluster that crashed, for tests of how recovery ends and not of what it replays.
+make_small() {
+	make_cluster "$CASE/small"
+	start_server "$PATCHED" "$CASE/small"
+	pgbench "$CASE/small" -iq -s 1
+	crash_server "$CASE/small"
+}
+
+# A copy of it in $DATA, for a server with the extension.
+copy_small() {				# [SETTING...]
+	copy_cluster "$CASE/small" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}" "$@"
+}
+
 # Lost otherwise: what replaying all WAL again would do wrong (see CanDeferCheckpoint() of the
 # patch); and a way to have stock's behaviour.
 @test "clients wait for it where it cannot be deferred, and where it is off" {
 	local setting
+	make_small
+	# It is deferred without any of these.
+	copy_small max_wal_senders=0
+	start_server "$PATCHED" "$DATA"
+	wait_until "the checkpoint" grep -q 'checkpoint starting: \(immediate\|fast\) force$' "$DATA.log"
+	stop_server "$DATA"
+	rm -rf "$DATA" "$DATA.log"
 	for setting in wal_level=minimal track_commit_timestamp=on redoahead.defer_checkpoint=off redoahead.socket= \
 		recovery_prefetch=off; do
-		copy_crashed
-		settings "$DATA" max_wal_senders=0 "$setting"
+		copy_small max_wal_senders=0 "$setting"
 		waits_for_checkpoint "$DATA"
 		no grep -q 'not deferred' "$DATA.log"
 		rm -rf "$DATA" "$DATA.log"
@@ -208,7 +228,7 @@ changes_checksums() {		# DATA
 		rm -rf "$DATA" "$DATA.log"
 	fi
 	# An archive may have the copy of a database.
-	copy_crashed
+	copy_small
 	feed_from_archive "$DATA"
 	feed_all "$DATA"
 	waits_for_checkpoint "$DATA"
