@@ -9,7 +9,7 @@ modes=/sys/kernel/mm/transparent_hugepage/shmem_enabled
 
 setup_file() {
 	suite_begin
-	make_crashed 4 25000
+	make_crashed 1 4000
 }
 
 setup() {
