@@ -59,6 +59,10 @@ setup_file() {
 	make_base "$WORK/base"
 	take "$WORK/base" "$WORK/crashed"
 	write_wal_and_crash "$WORK/crashed" 6000
+	# What the stock server makes of the base and all of this WAL.
+	take "$WORK/base" "$WORK/restored"
+	from_archive "$WORK/restored"
+	recover_with "$STOCK" "$WORK/restored"
 }
 
 setup() {
@@ -78,13 +82,20 @@ from_archive() {			# DATA [SETTING...]
 # daemon from a cold cache, and check them.  With settings, recover from the
 # archive as they set it.
 recover_both() {			# FROM [SETTING...]
-	local from=$1 copy
+	local from=$1
 	shift
-	for copy in "$STOCK_DATA" "$DATA"; do
-		take "$from" "$copy"
-		[ $# -eq 0 ] || from_archive "$copy" "$@"
-	done
+	take "$from" "$STOCK_DATA"
+	[ $# -eq 0 ] || from_archive "$STOCK_DATA" "$@"
 	recover_with "$STOCK" "$STOCK_DATA"
+	recover_ours "$from" "$@"
+}
+
+# The same, where what the stock server makes of it is there.
+recover_ours() {			# FROM [SETTING...]
+	local from=$1
+	shift
+	take "$from" "$DATA"
+	[ $# -eq 0 ] || from_archive "$DATA" "$@"
 	settings "$DATA" "${redoahead_settings[@]}"
 	recover_here
 	check_both
@@ -126,7 +137,8 @@ amcheck() {					# DATA [OPTION...]
 }
 
 @test "restored from an archive, the same, with databases and tablespaces of the whole history" {
-	recover_both "$WORK/base" recovery_target_timeline=current
+	STOCK_DATA=$WORK/restored
+	recover_ours "$WORK/base" recovery_target_timeline=current
 	sql_once "$DATA" "select count(*) from pg_prepared_xacts" 1
 }
 
@@ -152,10 +164,7 @@ amcheck() {					# DATA [OPTION...]
 }
 
 @test "a second crash in mid-recovery is recovered from like the first" {
-	take "$WORK/base" "$STOCK_DATA"
-	from_archive "$STOCK_DATA"
-	recover_with "$STOCK" "$STOCK_DATA"
-
+	STOCK_DATA=$WORK/restored
 	take "$WORK/base" "$DATA"
 	as_server_user cp -a "$WORK"/crashed/pg_wal/???????????????????????? "$DATA/pg_wal"
 	settings "$DATA" "${redoahead_settings[@]}"
