@@ -330,8 +330,10 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	[ "$(tail -n +3 "${status%status}net/dev" | cut -d : -f 1 | tr -d ' ')" = lo ]
 	main=/var/lib/postgresql/$pg_major/main
 	beside touch "$main/pg_stat_tmp/file" /var/lib/redoahead/$pg_major-main/file
-	no beside touch "$main/file" "$main/base/file" /tmp/../etc/file
-	[ ! -e "$cluster/file" ]
+	for file in file base/file; do
+		no beside touch "$main/$file"
+		[ ! -e "$cluster/$file" ]
+	done
 	rm "$cluster/pg_stat_tmp/file"
 	ends_well
 }
