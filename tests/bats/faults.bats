@@ -154,11 +154,11 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	begin_with_daemon
 	kill -STOP "$DAEMON"
 	wait_until "the daemon to stop" is_stopped "$DAEMON"
-	local ten_seconds_on=$((SECONDS + 10))
+	local three_seconds_on=$((SECONDS + 3))
 	feed_until "$DATA" 'redoahead: .*has not responded'
 	# The server goes on replaying all the time.
 	for _ in 1 2 3 4; do feed "$DATA"; done
-	wait_until "ten seconds" eval "[ \$SECONDS -ge $ten_seconds_on ]"
+	wait_until "three seconds" eval "[ \$SECONDS -ge $three_seconds_on ]"
 	feed "$DATA"
 	kill -CONT "$DAEMON"
 	feed_until "$DATA" 'redoahead: .*is responding again'
