@@ -386,6 +386,8 @@ turned_off_by() {			# SETTING
 	turned_off_by recovery_prefetch=off
 }
 
+# Each block that is not in shared buffers is a read of the device then.
 @test "direct I/O turns redoahead off" {
+	settings "$DATA" shared_buffers=256MB
 	turned_off_by debug_io_direct=data
 }
