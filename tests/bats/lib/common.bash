@@ -4,13 +4,16 @@
 patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
 
 # Wait until a command succeeds.  Tries are counted, because time also passes
-# while a virtual machine is suspended.  No process substitution here: it sets $!, and
+# while a virtual machine is suspended; and seconds, at most ten for each try, because a
+# command may take long itself.  No process substitution here: it sets $!, and
 # bash 5.2 can wait for such a process for ever once it has ended.
 wait_until() {				# WHAT COMMAND...
-	local what=$1 tries=$((patience * 40))
+	local what=$1 tries=$((patience * 40)) seconds_left=$((patience * 5)) tried_at=$SECONDS took
 	shift
 	until "$@" >/dev/null 2>&1; do
-		if [ $((tries -= 1)) -le 0 ]; then
+		took=$((SECONDS - tried_at))
+		tried_at=$SECONDS
+		if [ $((tries -= 1)) -le 0 ] || [ $((seconds_left -= took < 10 ? took : 10)) -le 0 ]; then
 			echo "waited in vain for $what" >&2
 			return 1
 		fi
