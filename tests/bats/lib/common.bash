@@ -24,10 +24,16 @@ wait_until() {				# WHAT COMMAND...
 is_gone() { [ ! -d "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
 is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
-# A command must fail.  bats takes no notice of one that begins with `!` and does not.
+# A command must fail, but not because it cannot be run, and grep not because it cannot read.
+# bats takes no notice of a command that begins with `!` and does not fail.
 no() {						# COMMAND...
-	if "$@"; then
+	local result=0
+	"$@" || result=$?
+	if [ "$result" -eq 0 ]; then
 		echo "this should have failed: $*" >&2
+		return 1
+	elif [[ $result == 12[67] || $1 == grep && $result != 1 ]]; then
+		echo "this could not be run, it ended with status $result: $*" >&2
 		return 1
 	fi
 }
