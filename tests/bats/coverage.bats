@@ -46,7 +46,8 @@ setup_file() {
 	done
 	# Relations that the WAL creates or truncates have references only from there on.
 	holds "$DATA" 'b["missed_by"]["not_referenced"] + b["missed_by"]["no_daemon"] <= 0.001 * b["read"]'
-	holds "$DATA" 'b["wasted"] <= 0.02 * b["prefetched"]'
+	# A kernel that reclaims pages meanwhile (DAMON) reads others, whatever is requested.
+	holds "$DATA" 'b["wasted"] <= 0.02 * b["prefetched"] or b["evicted"] > 0'
 	# The last page of an SLRU may have been created before the daemon was there.
 	holds "$DATA" 'all(x["wasted"] <= 1 for x in r["relations"] if x["kind"] == "slru")'
 	stop_server "$DATA"
