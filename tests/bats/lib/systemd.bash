@@ -16,6 +16,8 @@ why_no_machine() {
 		echo "systemd or postgresql-common is not installed"
 	elif [ -z "$(cgroup_mount)" ] || [ ! -w "$(cgroup_mount)/cgroup.procs" ]; then
 		echo "no cgroups of version 2 can be made"
+	elif [[ $(readlink -f "$PATCHED") =~ ^(/var)?/tmp/ ]]; then
+		echo "the units have a /tmp and a /var/tmp of their own, and would not find $PATCHED"
 	else
 		unshare --mount --pid --fork --cgroup --uts --ipc --net true 2>&1 ||
 			echo "no namespaces can be made"
