@@ -38,16 +38,22 @@ setup_file() {
 
 # Lost otherwise: reads that the WAL implies and redo waits for; and reads in vain.
 @test "of each kind of file, redo finds what it reads prefetched, and little is read in vain" {
-	local kind
-	trace_recovery "$PATCHED" daemon
+	local kind try
+	# A kernel that reclaims pages meanwhile (DAMON) reads others, whatever is requested.
+	for try in 1 2 3; do
+		trace_recovery "$PATCHED" daemon
+		[ "$(reported "$DATA" 'b["evicted"]')" != 0 ] && [ "$try" -lt 3 ] || break
+		stop_server "$DATA"
+		stop_daemon "$DATA"
+		rm -rf "$DATA"
+	done
 	adds_up "$DATA"
 	for kind in main fsm vm pg_xact pg_multixact/offsets pg_multixact/members pg_commit_ts; do
 		holds "$DATA" "sum(x['used'] for x in r['relations'] if (x['fork'] or x['path']) == '$kind') > 0"
 	done
 	# Relations that the WAL creates or truncates have references only from there on.
 	holds "$DATA" 'b["missed_by"]["not_referenced"] + b["missed_by"]["no_daemon"] <= 0.001 * b["read"]'
-	# A kernel that reclaims pages meanwhile (DAMON) reads others, whatever is requested.
-	holds "$DATA" 'b["wasted"] <= 0.02 * b["prefetched"] or b["evicted"] > 0'
+	holds "$DATA" 'b["wasted"] <= 0.02 * b["prefetched"]'
 	# The last page of an SLRU may have been created before the daemon was there.
 	holds "$DATA" 'all(x["wasted"] <= 1 for x in r["relations"] if x["kind"] == "slru")'
 	stop_server "$DATA"
