@@ -39,7 +39,8 @@ setup_file() {
 # Lost otherwise: reads that the WAL implies and redo waits for; and reads in vain.
 @test "of each kind of file, redo finds what it reads prefetched, and little is read in vain" {
 	local kind try
-	# A kernel that reclaims pages meanwhile (DAMON) reads others, whatever is requested.
+	# A kernel that reclaims pages meanwhile (DAMON) reads others, whatever is requested: that
+	# measures the kernel, and is repeated twice at most.
 	for try in 1 2 3; do
 		trace_recovery "$PATCHED" daemon
 		[ "$(reported "$DATA" 'b["evicted"]')" != 0 ] && [ "$try" -lt 3 ] || break
