@@ -1,7 +1,6 @@
 /*
  * daemon.c
- *		Sets the daemon up: the cluster, its owner's rights, the engine, and the
- *		output files.
+ *		Sets the daemon up: the cluster, its owner's rights, and the engine.
  *
  * The event loop is in loop.c.
  */
@@ -16,10 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/notify.h"
-#include "base/signals.h"
-#include "base/textfile.h"
 #include "daemon/daemon_internal.h"
-#include "engine/setup.h"
 
 /* Time between two checks for a data directory that is not there, ms. */
 #define DIRECTORY_WAIT_MS	1000
@@ -28,16 +24,7 @@
 static int
 create_engine(struct daemon *daemon)
 {
-	const struct daemon_options *options = daemon->options;
-
-	return setup__engine(&daemon->engine, &(struct setup)
-						 {
-							 .backend = options->backend,.io_depth = options->io_depth,
-								 .readahead_limit = options->readahead_limit,
-								 .files = options->files,.dirfd = daemon->cluster.dirfd,
-								 .block_log = daemon->outputs.block_log,.release_used = true,
-								 .no_uring = daemon->uring_failed
-						 }, &daemon->backend);
+	return prefetch__create_engine(&daemon->prefetch, true);
 }
 
 /*
@@ -47,29 +34,23 @@ create_engine(struct daemon *daemon)
 int
 daemon__renew_engine(struct daemon *daemon, int err)
 {
-	struct engine *broken = daemon->engine;
+	struct engine *broken = daemon->prefetch.engine;
 
 	if (err == -ETIMEDOUT)
 		log_warning("reads of the last recovery are not complete yet; not waiting for them; "
 					"if there is another warning like this, check the device");
-	else if (daemon->backend == &backend_uring &&
-			 strcmp(daemon->options->backend, "io_uring") != 0)
-	{
-		log_warning("io_uring failed: %s; using posix_fadvise, which is slower, from now on; "
-					"restart the daemon to try again", strerror(-err));
-		daemon->uring_failed = true;
-	}
 	else
 	{
-		log_error("reading failed: %s; try --backend=auto", strerror(-err));
-		return err;
+		err = prefetch__engine_failed(&daemon->prefetch, err);
+		if (err < 0)
+			return err;
 	}
-	daemon->engine = NULL;
+	daemon->prefetch.engine = NULL;
 	err = create_engine(daemon);
 	if (err == 0)
 		engine__destroy(broken);
 	else
-		daemon->engine = broken;
+		daemon->prefetch.engine = broken;
 	return err;
 }
 
@@ -77,9 +58,10 @@ daemon__renew_engine(struct daemon *daemon, int err)
 static int
 open_cluster(struct daemon *daemon)
 {
-	int			err = cluster__open(&daemon->cluster, daemon->options->pgdata);
+	struct cluster *cluster = &daemon->prefetch.cluster;
+	int			err = cluster__open(cluster, daemon->prefetch.options->pgdata);
 
-	return err < 0 ? err : cluster__become_owner(&daemon->cluster);
+	return err < 0 ? err : cluster__become_owner(cluster);
 }
 
 /* Is there a file that is not empty, or a directory, of this name in the data directory? */
@@ -89,7 +71,7 @@ has(const struct daemon *daemon, const char *name, int length)
 	char		path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%.*s", daemon->options->pgdata, length, name) <
+	return snprintf(path, sizeof(path), "%s/%.*s", daemon->prefetch.options->pgdata, length, name) <
 		(int) sizeof(path) && stat(path, &st) == 0 && (S_ISDIR(st.st_mode) || st.st_size > 0);
 }
 
@@ -101,7 +83,7 @@ is_complete(const struct daemon *daemon)
 	const char *slash = strrchr(socket, '/');
 	struct stat st;
 
-	return stat(daemon->options->pgdata, &st) == 0 && st.st_uid == geteuid() &&
+	return stat(daemon->prefetch.options->pgdata, &st) == 0 && st.st_uid == geteuid() &&
 		has(daemon, "PG_VERSION", PATH_MAX) && has(daemon, "global/pg_control", PATH_MAX) &&
 		(socket[0] == '/' || slash == NULL || has(daemon, socket, (int) (slash - socket)));
 }
@@ -110,34 +92,35 @@ is_complete(const struct daemon *daemon)
 static void
 wait_for_directory(struct daemon *daemon)
 {
-	struct pollfd signal = {.fd = daemon->signal_fd,.events = POLLIN};
+	struct pollfd signal = {.fd = daemon->prefetch.signal_fd,.events = POLLIN};
 
 	log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what comes "
-				"in its place", daemon->options->pgdata);
+				"in its place", daemon->prefetch.options->pgdata);
 	notify__status("waiting for a data directory");
 	do
 	{
 		notify__alive(clock__now_us());
 		if (poll(&signal, 1, DIRECTORY_WAIT_MS) > 0)
-			loop__handle_signal(daemon);
-	} while (!daemon->stop && !is_complete(daemon));
+			prefetch__handle_signal(&daemon->prefetch);
+	} while (!daemon->prefetch.stop && !is_complete(daemon));
 }
 
 /* Serve the cluster in one directory.  Returns as loop__run() does. */
 static int
 serve_directory(struct daemon *daemon)
 {
+	struct prefetch *prefetch = &daemon->prefetch;
 	int			err = create_engine(daemon);
 
 	if (err == 0)
 	{
-		monitor__attach(daemon->monitor, &daemon->cluster);
+		monitor__attach(prefetch->monitor, &prefetch->cluster);
 		err = loop__run(daemon);
-		monitor__attach(daemon->monitor, NULL);
+		monitor__attach(prefetch->monitor, NULL);
 	}
-	engine__destroy(daemon->engine);
-	daemon->engine = NULL;
-	cluster__close(&daemon->cluster);
+	engine__destroy(prefetch->engine);
+	prefetch->engine = NULL;
+	cluster__close(&prefetch->cluster);
 	return err;
 }
 
@@ -145,33 +128,22 @@ serve_directory(struct daemon *daemon)
 int
 daemon__run(const struct daemon_options *options)
 {
-	struct daemon daemon = {.options = options,.epoll_fd = -1,.signal_fd = -1,
-	.cluster = {.dirfd = -1}};
+	struct daemon daemon = {.options = options,.epoll_fd = -1};
 	int			err;
 
+	prefetch__init(&daemon.prefetch, &options->prefetch);
 	err = open_cluster(&daemon);
 	if (err == 0)
-		err = outputs__open(&daemon.outputs, options->block_log, options->timeline,
-							options->statistics);
+		err = prefetch__open(&daemon.prefetch, "serve");
 	if (err == 0)
-		err = daemon.signal_fd = signals__open();
-	if (err >= 0)
-		err = monitor__create(&daemon.monitor, &options->monitor, "serve", options->pgdata);
-
-	if (err >= 0)
 		err = serve_directory(&daemon);
 	while (err == -ESTALE)
 	{
 		wait_for_directory(&daemon);
-		err = daemon.stop ? 0 : open_cluster(&daemon);
-		if (err == 0 && !daemon.stop)
+		err = daemon.prefetch.stop ? 0 : open_cluster(&daemon);
+		if (err == 0 && !daemon.prefetch.stop)
 			err = serve_directory(&daemon);
 	}
-
-	monitor__destroy(daemon.monitor);
-	if (daemon.signal_fd >= 0)
-		close(daemon.signal_fd);
-	outputs__close(&daemon.outputs);
-	cluster__close(&daemon.cluster);
+	prefetch__close(&daemon.prefetch);
 	return err;
 }

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -19,7 +18,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/notify.h"
-#include "base/signals.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
 
@@ -65,38 +63,19 @@
 /* Events fetched at once. */
 #define MAX_EVENTS		16
 
-/* Receive a signal. */
-void
-loop__handle_signal(struct daemon *daemon)
-{
-	int			signal = signals__take(daemon->signal_fd);
-
-	if (signal == SIGHUP)
-	{
-		notify__reloading();
-		outputs__reopen(&daemon->outputs);
-		notify__reloaded();
-	}
-	else if (signal != 0)
-	{
-		notify__stopping();
-		daemon->stop = true;
-	}
-}
-
 static void
 handle_event(struct daemon *daemon, int fd)
 {
 	struct handshake_offer offer;
 
-	if (fd == daemon->signal_fd)
-		loop__handle_signal(daemon);
+	if (fd == daemon->prefetch.signal_fd)
+		prefetch__handle_signal(&daemon->prefetch);
 	else if (listener__owns(daemon->listener, fd))
 	{
 		if (listener__handle(daemon->listener, fd, &offer))
 			session__connect(daemon, &offer);
 	}
-	else if (daemon->session.connected && fd == daemon->session.server.socket)
+	else if (daemon->prefetch.runs && fd == daemon->session.server.socket)
 		daemon->session.hung_up = true;	/* the socket carries nothing after the handshake */
 }
 
@@ -133,13 +112,13 @@ sleep_until_woken(struct daemon *daemon)
 	bool		proceeds = lsn != session->sleep_lsn;
 	int			err;
 
-	status__publish(daemon, daemon->events_us);
+	session__publish(daemon, daemon->events_us);
 	if (!ring__sleep(&session->ring))
 		return 0;
-	engine__counters(daemon->engine)->sleeps++;
+	engine__counters(daemon->prefetch.engine)->sleeps++;
 	session->sleep_lsn = lsn;
 	err = handle_events(daemon, proceeds ? DECODE_POLL_MS : OUTPUTS_STATISTICS_US / 1000);
-	if (session->connected)
+	if (daemon->prefetch.runs)
 		ring__wake(&session->ring);
 	return err;
 }
@@ -149,10 +128,11 @@ static int
 take_references(struct daemon *daemon)
 {
 	struct session *session = &daemon->session;
+	struct engine *engine = daemon->prefetch.engine;
 	unsigned	room;
 	int			taken = 0;
 
-	while ((room = engine__room(daemon->engine)) > 0 && taken < TAKE_REFS_ROUND)
+	while ((room = engine__room(engine)) > 0 && taken < TAKE_REFS_ROUND)
 	{
 		int			n = ring__take(&session->ring, session->refs,
 								   room < TAKE_REFS ? room : TAKE_REFS);
@@ -165,7 +145,7 @@ take_references(struct daemon *daemon)
 		}
 		if (n == 0)
 			break;
-		engine__offer(daemon->engine, session->refs, (unsigned) n);
+		engine__offer(engine, session->refs, (unsigned) n);
 		session->taken_lsn = session->refs[n - 1].lsn;
 		taken += n;
 	}
@@ -176,21 +156,11 @@ take_references(struct daemon *daemon)
 static void
 run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 {
-	struct session *session = &daemon->session;
-	struct monitor_snapshot snapshot;
-
-	engine__sweep(daemon->engine);
-	if (now_us - session->publish_us >= PUBLISH_US)
-		status__publish(daemon, now_us);
-	if (now_us - daemon->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
-		status__write_statistics(daemon);
-	outputs__add_sample(&daemon->outputs, daemon->engine, replay_lsn, session->begin_us, now_us);
-	if (now_us - session->monitor_us >= MONITOR_PUBLISH_US)
-	{
-		session->monitor_us = now_us;
-		status__snapshot(daemon, &snapshot);
-		monitor__publish(daemon->monitor, &snapshot);
-	}
+	engine__sweep(daemon->prefetch.engine);
+	if (now_us - daemon->session.publish_us >= PUBLISH_US)
+		session__publish(daemon, now_us);
+	session__update(daemon, replay_lsn);
+	prefetch__report(&daemon->prefetch, now_us);
 }
 
 /* Is everything submitted, and redo far enough away to let references gather? */
@@ -208,7 +178,8 @@ serve_round(struct daemon *daemon)
 	static const struct timespec poll_time = {.tv_nsec = POLL_RING_US * 1000};
 	static const struct timespec gather_time = {.tv_nsec = GATHER_US * 1000};
 	struct session *session = &daemon->session;
-	struct engine *engine = daemon->engine;
+	struct prefetch *prefetch = &daemon->prefetch;
+	struct engine *engine = prefetch->engine;
 	struct engine_state state;
 	uint64_t	replay_lsn = ring__replay_lsn(&session->ring);
 	uint64_t	now_us;
@@ -218,7 +189,7 @@ serve_round(struct daemon *daemon)
 	taken = take_references(daemon);
 	if (taken < 0)
 		return taken;
-	engine__share(engine, readers__active(&session->readers, &daemon->cluster,
+	engine__share(engine, readers__active(&prefetch->readers, &prefetch->cluster,
 										  ring__hot_standby(&session->ring), clock__now_us()));
 	done = engine__run(engine, replay_lsn, session__decode_lsn(session, replay_lsn),
 					   COMPLETION_WAIT_US, POLL_RING_US);
@@ -250,7 +221,7 @@ serve_round(struct daemon *daemon)
 static bool
 has_moved(const struct daemon *daemon)
 {
-	return !cluster__is_at(&daemon->cluster, daemon->options->pgdata) ||
+	return !cluster__is_at(&daemon->prefetch.cluster, daemon->prefetch.options->pgdata) ||
 		!listener__is_reachable(daemon->listener);
 }
 
@@ -261,17 +232,17 @@ serve(struct daemon *daemon)
 	int			err = 0;
 	int			end_err;
 
-	while (!daemon->stop && err == 0)
+	while (!daemon->prefetch.stop && err == 0)
 	{
-		if (!daemon->session.connected)
+		if (!daemon->prefetch.runs)
 		{
 			err = handle_events(daemon, DIRECTORY_CHECK_MS);
-			if (err == 0 && !daemon->stop && !daemon->session.connected && has_moved(daemon))
+			if (err == 0 && !daemon->prefetch.stop && !daemon->prefetch.runs && has_moved(daemon))
 				err = -ESTALE;
 			continue;
 		}
 		err = serve_round(daemon);
-		if (err == 0 && !daemon->session.hung_up && !daemon->stop)
+		if (err == 0 && !daemon->session.hung_up && !daemon->prefetch.stop)
 			continue;
 
 		/* A server that misbehaves is not our failure; a broken engine is. */
@@ -280,13 +251,13 @@ serve(struct daemon *daemon)
 		end_err = session__disconnect(daemon);
 		if (err == 0)
 			err = end_err;
-		if (err < 0 && !daemon->stop)
+		if (err < 0 && !daemon->prefetch.stop)
 			err = daemon__renew_engine(daemon, err);
 	}
 	/* A server may connect in the moment of the signal. */
-	if (daemon->session.connected)
+	if (daemon->prefetch.runs)
 		session__disconnect(daemon);
-	return daemon->stop ? 0 : err;
+	return daemon->prefetch.stop ? 0 : err;
 }
 
 /*
@@ -296,28 +267,29 @@ serve(struct daemon *daemon)
 int
 loop__run(struct daemon *daemon)
 {
-	const struct daemon_options *options = daemon->options;
+	struct prefetch *prefetch = &daemon->prefetch;
+	const char *socket = daemon->options->socket;
 	int			err;
 
 	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (daemon->epoll_fd < 0 ||
-		watch__add(daemon->epoll_fd, daemon->signal_fd, EPOLLIN) < 0)
+		watch__add(daemon->epoll_fd, daemon->prefetch.signal_fd, EPOLLIN) < 0)
 	{
 		log_error("cannot set up the event loop: %s; raise the limits of this process",
 				  strerror(errno));
 		err = -ENOMEM;
 		goto cleanup;
 	}
-	err = listener__open(&daemon->listener, &daemon->cluster, options->socket, daemon->epoll_fd);
+	err = listener__open(&daemon->listener, &prefetch->cluster, socket, daemon->epoll_fd);
 	if (err < 0)
 		goto cleanup;
 
 	log_info("serving \"%s\" at \"%s\" with %s, up to %" PRIu64 " blocks in flight",
-			 daemon->cluster.path, options->socket, daemon->backend->name, options->io_depth);
-	notify__ready("waiting for a recovery");
-	status__write_statistics(daemon);
+			 prefetch->cluster.path, socket, prefetch->backend->name, prefetch->options->io_depth);
+	notify__ready(PREFETCH_WAITING);
+	prefetch__write_statistics(prefetch, clock__now_us());
 	err = serve(daemon);
-	status__write_statistics(daemon);
+	prefetch__write_statistics(prefetch, clock__now_us());
 
 cleanup:
 	listener__close(daemon->listener);

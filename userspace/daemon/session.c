@@ -8,11 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/notify.h"
 #include "base/watch.h"
 #include "daemon/daemon_internal.h"
-#include "engine/residency.h"
-#include "report/summary.h"
 
 /*
  * Close a server's descriptors.  Closing the eventfd does not remove it from the epoll
@@ -26,6 +23,20 @@ close_server(struct daemon *daemon, struct handshake_offer *server)
 	handshake__drop_offer(server);
 }
 
+/* Take over what the server knows and the engine does not. */
+void
+session__update(struct daemon *daemon, uint64_t replay_lsn)
+{
+	const struct session *session = &daemon->session;
+
+	engine__counters(daemon->prefetch.engine)->refs_dropped = ring__dropped(&session->ring);
+	daemon->prefetch.position = (struct prefetch_position)
+	{
+		.replay_lsn = replay_lsn,.exact = true,
+			.decode_lsn = session__decode_lsn(session, replay_lsn),
+	};
+}
+
 /* The server publishes its decode LSN only now and then; the other two bound it from below. */
 uint64_t
 session__decode_lsn(const struct session *session, uint64_t replay_lsn)
@@ -35,6 +46,27 @@ session__decode_lsn(const struct session *session, uint64_t replay_lsn)
 	if (lsn < replay_lsn)
 		lsn = replay_lsn;
 	return lsn < session->taken_lsn ? session->taken_lsn : lsn;
+}
+
+/* Publish the progress in the ring. */
+void
+session__publish(struct daemon *daemon, uint64_t now_us)
+{
+	struct prefetch *prefetch = &daemon->prefetch;
+	const struct counters *counters = engine__counters(prefetch->engine);
+	const struct control *control = engine__control(prefetch->engine);
+	struct ring_progress progress = {
+		.blocks_read = counters->blocks_read,
+		.blocks_failed = counters__failed(counters),
+		.blocks_stale = counters->blocks_stale,
+		.in_flight = engine__state(prefetch->engine).in_flight,
+		.busy_ns = (clock__cpu_us() - prefetch->begin_cpu_us) * 1000,
+		.io_depth = control__depth(control),
+		.readahead_limit = control->readahead_limit,
+	};
+
+	daemon->session.publish_us = now_us;
+	ring__publish(&daemon->session.ring, &progress);
 }
 
 /* Begin to serve a recovery, or refuse it. */
@@ -51,14 +83,13 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 		.timeline = handshake->timeline,
 		.long_member_names = handshake->server_version / 10000 >= RELPATH_FIRST_LONG_MEMBERS,
 	};
-	bool		residency_works;
 	const char *reason;
 
 	/*
 	 * The eventfd is watched for edges and never read: a read could block if
 	 * the descriptor is something else.
 	 */
-	if (session->connected)
+	if (daemon->prefetch.runs)
 		handshake__refuse(&verdict, REDOAHEAD_BUSY,
 						  "another startup process is connected; wait for it to end");
 	else if (ring__map(&session->ring, offer->memfd, handshake->ring_bytes, &reason) < 0)
@@ -76,7 +107,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	if (verdict.status != REDOAHEAD_ACCEPTED)
 	{
 		listener__refuse(daemon->listener, offer->socket, &verdict);
-		if (!session->connected)
+		if (!daemon->prefetch.runs)
 			ring__unmap(&session->ring);
 		close_server(daemon, offer);
 		return;
@@ -84,28 +115,14 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 
 	memcpy(layout.tablespace_dir, handshake->tablespace_dir, sizeof(layout.tablespace_dir));
 	session->server = *offer;
-	session->connected = true;
 	session->hung_up = false;
-	session->begin_us = session->work_us = session->publish_us = clock__now_us();
-	session->monitor_us = 0;
-	session->begin_cpu_us = clock__cpu_us();
+	session->work_us = session->publish_us = daemon->events_us = clock__now_us();
 	session->taken_lsn = session->sleep_lsn = 0;
-	session->readers = (struct readers) {0};
-	daemon->outputs.sample_us = 0;
-	daemon->events_us = session->begin_us;
-	daemon->recoveries++;
 	/* At once, for the server waits: what follows may read from a busy disk. */
 	listener__accept(daemon->listener, offer->socket);
-	residency_works = residency__works(daemon->cluster.dirfd, layout.tablespace_dir);
-	engine__begin(daemon->engine, &layout, residency_works);
-	notify__status("prefetching for a recovery");
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
-	if (!residency_works)
-		log_info("cannot check whether blocks are in the page cache, on this kernel or the file "
-				 "system of the data directory or a tablespace; blocks evicted before redo are not "
-				 "read again");
-	status__write_statistics(daemon);
+	prefetch__begin(&daemon->prefetch, &layout);
 }
 
 /* The recovery has ended: release all that belongs to it.  Returns 0 or -errno. */
@@ -113,24 +130,12 @@ int
 session__disconnect(struct daemon *daemon)
 {
 	struct session *session = &daemon->session;
-	const struct counters *counters = engine__counters(daemon->engine);
-	struct monitor_snapshot snapshot;
 	int			err;
 
-	err = engine__end(daemon->engine);
-	status__snapshot(daemon, &snapshot);
-	summary__log(counters);
-	monitor__end(daemon->monitor, &snapshot, engine__relations(daemon->engine),
-				 session->hung_up || !daemon->stop);
-	daemon->last = *counters;
-	counters__add(&daemon->ended, counters);
-
+	session__update(daemon, ring__replay_lsn(&session->ring));
+	err = prefetch__end(&daemon->prefetch, session->hung_up || !daemon->prefetch.stop);
 	heartbeat__end(&session->heartbeat);
 	ring__unmap(&session->ring);
 	close_server(daemon, &session->server);
-	session->connected = false;
-	if (!daemon->stop)
-		notify__status("waiting for a recovery");
-	status__write_statistics(daemon);
 	return err;
 }

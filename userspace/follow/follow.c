@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,14 +18,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/notify.h"
-#include "base/signals.h"
 #include "cluster/processes.h"
-#include "cluster/readers.h"
 #include "cluster/serverstate.h"
 #include "engine/block_queue.h"
-#include "engine/residency.h"
-#include "engine/setup.h"
-#include "follow/follow_internal.h"
+#include "follow/follow.h"
+#include "follow/position.h"
+#include "follow/stream.h"
 
 /* Time between two searches for a startup process, ms. */
 #define SEARCH_MS		20
@@ -51,15 +48,24 @@
 /* Time between two checks of the state of the server, us. */
 #define STATE_US		500000
 
-/* Status between recoveries. */
-#define WAITING			"waiting for a recovery"
+struct follow
+{
+	const struct follow_options *options;	/* as given */
+	struct prefetch prefetch;	/* what is common to commands that prefetch */
+	struct controlfile control; /* as it was when a recovery was searched for */
+	ino_t		attached;		/* inode of the data directory that the monitor watches, 0: none */
+	struct position position;	/* of redo */
+	struct stream stream;		/* of references */
+	uint64_t	state_us;		/* time of the last check of the state of the server, us */
+	struct redoahead_ref refs[NEEDED_BLOCKS_MAX];	/* of one record */
+};
 
 /* Wait for a signal, or for the end of a process unless pidfd is negative. */
 static void
 wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 {
 	struct pollfd files[] = {
-		{.fd = follow->signal_fd,.events = POLLIN},
+		{.fd = follow->prefetch.signal_fd,.events = POLLIN},
 		{.fd = pidfd,.events = POLLIN},
 	};
 
@@ -67,19 +73,7 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 	if (poll(files, 2, wait_ms) <= 0)
 		return;
 	if (files[0].revents != 0)
-		switch (signals__take(follow->signal_fd))
-		{
-			case 0:
-				break;
-			case SIGHUP:
-				notify__reloading();
-				outputs__reopen(&follow->outputs);
-				notify__reloaded();
-				break;
-			default:
-				notify__stopping();
-				follow->stop = true;
-		}
+		prefetch__handle_signal(&follow->prefetch);
 	*ended = files[1].revents != 0;
 }
 
@@ -87,6 +81,7 @@ wait_for(struct follow *follow, int pidfd, int wait_ms, bool *ended)
 static void
 check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 {
+	struct prefetch *prefetch = &follow->prefetch;
 	uint32_t	timeline = 0;
 	uint64_t	segment = 0;
 	bool		reads;
@@ -96,11 +91,11 @@ check_state(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 	follow->state_us = now_us;
 	(void) position__segment(&follow->position, &timeline, &segment);
 	stream__check_timeline(&follow->stream, timeline, segment, replay_lsn);
-	reads = readers__of_server(&follow->readers, &follow->cluster, now_us);
+	reads = readers__of_server(&prefetch->readers, &prefetch->cluster, now_us);
 	/* A server that shuts down waits for sessions to end. */
-	if (!follow->readers.ready)
+	if (!prefetch->readers.ready)
 		query__end(&follow->position.query);
-	engine__share(follow->engine, reads);
+	engine__share(prefetch->engine, reads);
 }
 
 /* Or a small queue would never have room for the blocks of a record. */
@@ -110,29 +105,31 @@ _Static_assert(BLOCK_QUEUE_MIN_ENTRIES >= NEEDED_BLOCKS_MAX, "a record's blocks 
 static bool
 decode(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 {
+	struct engine *engine = follow->prefetch.engine;
 	bool		more = true;
 
 	for (int i = 0; i < ROUND_RECORDS && more; i++)
 	{
 		unsigned	count;
 
-		if (engine__room(follow->engine) < NEEDED_BLOCKS_MAX)
+		if (engine__room(engine) < NEEDED_BLOCKS_MAX)
 			return false;
 		count = stream__next(&follow->stream, replay_lsn, now_us, follow->refs, &more);
-		engine__offer(follow->engine, follow->refs, count);
+		engine__offer(engine, follow->refs, count);
 	}
 	return more;
 }
 
 /* Prefetch until the recovery ends.  Returns 0, or -errno if the engine is broken. */
 static int
-prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
+prefetch_until_end(struct follow *follow, uint64_t start_lsn, int pidfd)
 {
+	struct prefetch *prefetch = &follow->prefetch;
 	bool		ended = false;
 	int			idle_ms = IDLE_MS;
 	int			done = 0;
 
-	while (!ended && !follow->stop && done >= 0)
+	while (!ended && !prefetch->stop && done >= 0)
 	{
 		uint64_t	now_us = clock__now_us();
 		uint64_t	replay_lsn = position__read(&follow->position, now_us);
@@ -143,33 +140,21 @@ prefetch(struct follow *follow, uint64_t start_lsn, int pidfd)
 			replay_lsn = start_lsn;
 		check_state(follow, replay_lsn, now_us);
 		more = decode(follow, replay_lsn, now_us);
-		done = engine__run(follow->engine, replay_lsn, follow->stream.reader.next_lsn,
+		done = engine__run(prefetch->engine, replay_lsn, follow->stream.reader.next_lsn,
 						   more ? 0 : BUSY_WAIT_US, more ? 0 : SPARE_WAIT_US);
-		engine__sweep(follow->engine);
-		outputs__add_sample(&follow->outputs, follow->engine, replay_lsn, follow->begin_us, now_us);
-		if (now_us - follow->outputs.statistics_us >= OUTPUTS_STATISTICS_US)
-			state__write_statistics(follow, true);
-		state__publish(follow, now_us);
-		idle = !more && done == 0 && engine__state(follow->engine).in_flight == 0;
+		engine__sweep(prefetch->engine);
+		prefetch->position = (struct prefetch_position)
+		{
+			.replay_lsn = follow->position.lsn,.exact = position__is_exact(&follow->position),
+				.decode_lsn = follow->stream.reader.next_lsn,
+				.primary_lsn = follow->position.query.primary_lsn,
+		};
+		prefetch__report(prefetch, now_us);
+		idle = !more && done == 0 && engine__state(prefetch->engine).in_flight == 0;
 		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
 		idle_ms = !idle ? IDLE_MS : 2 * idle_ms < MAX_IDLE_MS ? 2 * idle_ms : MAX_IDLE_MS;
 	}
 	return done < 0 ? done : 0;
-}
-
-/* Make the engine.  Returns 0, or -errno after a message. */
-static int
-create_engine(struct follow *follow)
-{
-	const struct follow_options *options = follow->options;
-
-	return setup__engine(&follow->engine, &(struct setup)
-						 {
-							 .backend = options->backend,.io_depth = options->io_depth,
-								 .readahead_limit = options->readahead_limit,
-								 .files = options->files,.dirfd = follow->cluster.dirfd,
-								 .block_log = follow->outputs.block_log,.no_uring = follow->no_uring
-						 }, &follow->backend);
 }
 
 /* Wait for the end of the startup process. */
@@ -178,22 +163,51 @@ let_end(struct follow *follow, int pidfd)
 {
 	bool		ended = false;
 
-	while (!ended && !follow->stop)
+	while (!ended && !follow->prefetch.stop)
 		wait_for(follow, pidfd, ALIVE_MS, &ended);
+}
+
+/* Prefetch for the recovery that a startup process runs from start_lsn on.  Returns 0 or -errno. */
+static int
+serve_recovery(struct follow *follow, pid_t startup, int pidfd, uint64_t start_lsn,
+			   const struct relpath_layout *layout)
+{
+	struct prefetch *prefetch = &follow->prefetch;
+	int			err = prefetch__create_engine(prefetch, false);
+
+	if (err < 0)
+		return err;
+	log_info("recovery of PostgreSQL %d found, from %X/%08X on", prefetch->cluster.major,
+			 (unsigned) (start_lsn >> 32), (unsigned) start_lsn);
+	prefetch__begin(prefetch, layout);
+	position__begin(&follow->position, startup, follow->control.system_identifier,
+					follow->control.wal_segment_bytes, start_lsn);
+	err = prefetch_until_end(follow, start_lsn, pidfd);
+	position__end(&follow->position);
+	if (err < 0)
+		err = prefetch__engine_failed(prefetch, err);
+	log_info("%" PRIu64 " records decoded, up to %X/%08X", follow->stream.records,
+			 (unsigned) (follow->stream.reader.next_lsn >> 32),
+			 (unsigned) follow->stream.reader.next_lsn);
+	/* Where reads are not complete, destroying the engine waits for none either. */
+	(void) prefetch__end(prefetch, !prefetch->stop);
+	engine__destroy(prefetch->engine);
+	prefetch->engine = NULL;
+	return err;
 }
 
 /* Follow the recovery that a startup process runs.  Returns 0 or -errno. */
 static int
 follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 {
+	const struct cluster *cluster = &follow->prefetch.cluster;
 	struct relpath_layout layout;
 	struct recoverystart start;
-	int			err = recoverystart__read(&start, &follow->control, &follow->cluster);
+	int			err = recoverystart__read(&start, &follow->control, cluster);
 
 	if (err < 0)
-		log_warning("cannot use \"%s/global/pg_control\": %s", follow->cluster.path,
-					strerror(-err));
-	else if (!controlfile__needs_recovery(&follow->control, &follow->cluster))
+		log_warning("cannot use \"%s/global/pg_control\": %s", cluster->path, strerror(-err));
+	else if (!controlfile__needs_recovery(&follow->control, cluster))
 	{
 		/* It was shut down cleanly, and replays nothing. */
 		let_end(follow, pidfd);
@@ -201,49 +215,21 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 	}
 	else
 	{
-		layout = controlfile__layout(&follow->control, &follow->cluster);
+		layout = controlfile__layout(&follow->control, cluster);
 		/* What comes from elsewhere has just been written. */
 		layout.timeline = start.from_archive ? 0 : start.timeline;
-		err = stream__begin(&follow->stream, &follow->cluster, &follow->control, &start);
+		err = stream__begin(&follow->stream, cluster, &follow->control, &start);
 	}
 	if (err < 0)
 	{
 		log_warning("recovery goes on without prefetching");
 		notify__status("waiting for the end of a recovery that cannot be followed");
 		let_end(follow, pidfd);
+		if (!follow->prefetch.stop)
+			notify__status(PREFETCH_WAITING);
 		return 0;
 	}
-	err = create_engine(follow);
-	if (err == 0)
-	{
-		follow->recoveries++;
-		follow->begin_us = clock__now_us();
-		follow->readers = (struct readers) {0};
-		follow->begin_cpu_us = clock__cpu_us();
-		engine__begin(follow->engine, &layout,
-					  residency__works(follow->cluster.dirfd, layout.tablespace_dir));
-		notify__status("prefetching for a recovery");
-		log_info("recovery of PostgreSQL %d found, from %X/%08X on", follow->cluster.major,
-				 (unsigned) (start.lsn >> 32), (unsigned) start.lsn);
-		position__begin(&follow->position, startup, follow->control.system_identifier,
-						follow->control.wal_segment_bytes, start.lsn);
-		err = prefetch(follow, start.lsn, pidfd);
-		position__end(&follow->position);
-		if (err < 0 && follow->backend == &backend_uring &&
-			strcmp(follow->options->backend, "io_uring") != 0)
-		{
-			log_warning("io_uring failed: %s; using posix_fadvise, which is slower, from now on; "
-						"restart the program to try again", strerror(-err));
-			follow->no_uring = true;
-			err = 0;
-		}
-		else if (err < 0)
-			log_error("reading failed: %s; try --backend=auto", strerror(-err));
-		(void) engine__end(follow->engine);
-		state__report(follow);
-		engine__destroy(follow->engine);
-		follow->engine = NULL;
-	}
+	err = serve_recovery(follow, startup, pidfd, start.lsn, &layout);
 	stream__end(&follow->stream);
 	return err;
 }
@@ -252,16 +238,17 @@ follow_recovery(struct follow *follow, pid_t startup, int pidfd)
 static int
 find_recovery(struct follow *follow)
 {
+	const struct cluster *cluster = &follow->prefetch.cluster;
 	pid_t		startup;
 	int			pidfd;
 	int			err = 0;
 
 	/* A server that runs normally has no startup process. */
-	if (serverstate__is_ready(&follow->cluster) &&
-		controlfile__read(&follow->control, &follow->cluster) == 0 &&
+	if (serverstate__is_ready(cluster) &&
+		controlfile__read(&follow->control, cluster) == 0 &&
 		follow->control.state == CONTROLFILE_IN_PRODUCTION)
 		return 0;
-	startup = processes__startup(&follow->cluster, processes__postmaster(&follow->cluster));
+	startup = processes__startup(cluster, processes__postmaster(cluster));
 	if (startup <= 0)
 		return 0;
 	pidfd = (int) syscall(SYS_pidfd_open, startup, 0);
@@ -274,8 +261,6 @@ find_recovery(struct follow *follow)
 		return err;
 	}
 	err = follow_recovery(follow, startup, pidfd);
-	if (!follow->stop)
-		notify__status(WAITING);
 	close(pidfd);
 	return err;
 }
@@ -286,32 +271,46 @@ has_server(const struct follow *follow)
 {
 	char		path[PATH_MAX];
 
-	return snprintf(path, sizeof(path), "%s/postmaster.pid", follow->options->pgdata) <
+	return snprintf(path, sizeof(path), "%s/postmaster.pid", follow->prefetch.options->pgdata) <
 		(int) sizeof(path) && access(path, F_OK) == 0;
+}
+
+/* Let the monitor watch the data directory while a server runs on it, and no longer. */
+static void
+attach_monitor(struct follow *follow, bool runs)
+{
+	const struct cluster *cluster = &follow->prefetch.cluster;
+	ino_t		inode = runs ? cluster->inode : 0;
+
+	if (inode == follow->attached)
+		return;
+	follow->attached = inode;
+	monitor__attach(follow->prefetch.monitor, runs ? cluster : NULL);
 }
 
 /* Follow all recoveries until a signal arrives.  Returns 0 or -errno. */
 static int
 follow_recoveries(struct follow *follow)
 {
+	struct prefetch *prefetch = &follow->prefetch;
 	bool		ended = false;
 	int			err = 0;
 
-	while (err == 0 && !follow->stop)
+	while (err == 0 && !prefetch->stop)
 	{
 		int			wait_ms = SEARCH_MS;
 
 		if (!has_server(follow))
-			state__attach(follow, false);
-		else if (cluster__open(&follow->cluster, follow->options->pgdata) == 0)
+			attach_monitor(follow, false);
+		else if (cluster__open(&prefetch->cluster, prefetch->options->pgdata) == 0)
 		{
-			state__attach(follow, processes__postmaster(&follow->cluster) > 0);
+			attach_monitor(follow, processes__postmaster(&prefetch->cluster) > 0);
 			err = find_recovery(follow);
-			cluster__close(&follow->cluster);
+			cluster__close(&prefetch->cluster);
 		}
 		else
 			wait_ms = BROKEN_MS;
-		if (err == 0 && !follow->stop)
+		if (err == 0 && !prefetch->stop)
 			wait_for(follow, -1, wait_ms, &ended);
 	}
 	return err;
@@ -322,34 +321,28 @@ int
 follow__run(const struct follow_options *options)
 {
 	static struct follow follow;
+	struct prefetch *prefetch = &follow.prefetch;
 	int			err;
 
 	follow.options = options;
-	follow.cluster.dirfd = -1;
-	err = cluster__open(&follow.cluster, options->pgdata);
+	prefetch__init(prefetch, &options->prefetch);
+	err = cluster__open(&prefetch->cluster, prefetch->options->pgdata);
 	if (err == 0)
-		position__create(&follow.position, &follow.cluster, options->position, options->attach);
+		position__create(&follow.position, &prefetch->cluster, options->position, options->attach);
 	if (err == 0)
-		err = cluster__become_owner(&follow.cluster);
-	if (err == 0)
-		err = outputs__open(&follow.outputs, options->block_log, options->timeline,
-							options->statistics);
+		err = cluster__become_owner(&prefetch->cluster);
 	if (err == 0)
 		err = position__start(&follow.position);
 	if (err == 0)
-		err = follow.signal_fd = signals__open();
-	if (err >= 0)
-		err = monitor__create(&follow.monitor, &options->monitor, "follow", options->pgdata);
-	if (err >= 0)
+		err = prefetch__open(prefetch, "follow");
+	if (err == 0)
 	{
-		log_info("following recoveries of \"%s\"", follow.cluster.path);
-		notify__ready(WAITING);
-		cluster__close(&follow.cluster);
+		log_info("following recoveries of \"%s\"", prefetch->cluster.path);
+		notify__ready(PREFETCH_WAITING);
+		cluster__close(&prefetch->cluster);
 		err = follow_recoveries(&follow);
 	}
-	monitor__destroy(follow.monitor);
 	position__destroy(&follow.position);
-	outputs__close(&follow.outputs);
-	cluster__close(&follow.cluster);
+	prefetch__close(prefetch);
 	return err;
 }
