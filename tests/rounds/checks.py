@@ -23,7 +23,8 @@ TRANSITIONS = (
     ('not enough memory for', ANY, None),
     ('(the )?decoder .* has not (responded|started)', ANY, None),
 )
-# After a reload, or a kill of another process, the connection may have been closed without a line.
+# After a reload, or a kill of another process, the connection may be closed once without a line,
+# at once or, if the server was just connecting, afterwards.
 SILENT_END = re.compile('parameter "redoahead.(socket|lookahead)" changed|processes terminated; reinitializing')
 
 # Lines that the daemon may log for each fault, recovery and second, and before them.
@@ -32,10 +33,10 @@ DAEMON_LINES = 8
 
 def server_log(lines, seconds, faults):
     """The lines of one server about redoahead: each a change of state, and not too many."""
-    state, last, count, wrong = 'off', '', 0, []
+    state, last, silent, count, wrong = 'off', '', False, 0, []
     for line in lines:
         if SILENT_END.search(line):
-            state, last = None, ''
+            state, last, silent = None, '', True
         match = re.match(r'[\d.]+ \d+ (\w+):  (redoahead: .*)', line)
         if not match:
             if ' PANIC: ' in line or 'was terminated by signal' in line and 'signal 9' not in line:
@@ -45,7 +46,9 @@ def server_log(lines, seconds, faults):
         for pattern, before, after in TRANSITIONS:
             if re.match(f'redoahead: {pattern}', match[2]):
                 if state and state not in before or match[2] == last:
-                    wrong.append(f'log: "{match[2]}" while {state}, after "{last}"')
+                    if not silent:
+                        wrong.append(f'log: "{match[2]}" while {state}, after "{last}"')
+                    silent = False
                 state, last = after or state, match[2]
                 break
         else:

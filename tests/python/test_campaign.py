@@ -1,0 +1,46 @@
+"""What the campaign's checks accept and refuse."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..'))
+
+from rounds import checks  # noqa: E402
+
+CONNECTED = 'redoahead: connected to daemon (PID 7), looking ahead 64 block references'
+LOST = 'redoahead: lost connection to daemon (PID 7): connection closed by daemon; using built-in prefetching'
+NONE = 'redoahead: no daemon at "s": No such file or directory; using built-in prefetching until one is available'
+RELOAD = 'parameter "redoahead.lookahead" changed to "1048576"'
+
+
+def wrong(*messages):
+    return checks.server_log([f'1795842812.5 42 LOG:  {each}' for each in messages], 1, 3)
+
+
+class ServerLog(unittest.TestCase):
+    """Lost otherwise: log lines that are missing, repeated or unknown, in each round."""
+
+    def test_each_change_has_its_line(self):
+        self.assertEqual(wrong(NONE, CONNECTED, LOST, CONNECTED), [])
+
+    def test_a_change_without_its_line_is_wrong(self):
+        self.assertEqual(len(wrong(CONNECTED, NONE)), 1)
+
+    def test_the_same_line_again_is_wrong(self):
+        self.assertEqual(len(wrong(NONE, NONE)), 1)
+
+    def test_a_reload_may_close_the_connection_without_a_line(self):
+        self.assertEqual(wrong(CONNECTED, RELOAD, CONNECTED), [])
+
+    def test_also_one_that_was_just_being_made(self):
+        self.assertEqual(wrong(RELOAD, CONNECTED, NONE, CONNECTED), [])
+
+    def test_but_once_only(self):
+        self.assertEqual(len(wrong(RELOAD, CONNECTED, NONE, CONNECTED, NONE)), 1)
+
+    def test_what_is_unknown_is_wrong(self):
+        self.assertEqual(len(wrong('redoahead: something else')), 1)
+
+
+if __name__ == '__main__':
+    unittest.main()
