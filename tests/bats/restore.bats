@@ -221,6 +221,26 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 	end_pretended
 }
 
+# Lost otherwise: look-ahead in an archive that is slow, just where redo waits for it.
+@test "the server takes a segment before it is prefaulted: the next ones are" {
+	segments_of_updates
+	pretend_server
+	cat >"$CASE/fetch" <<-END
+		#!/bin/bash
+		[ "\$1" != ${segments[2]} ] || until [ -e "$CASE/go" ]; do sleep 0.02; done
+		cp "$WORK/archive/\$1" "\$2"
+	END
+	chmod 755 "$CASE/fetch"
+	restore --jobs 3 "$CASE/fetch %f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	# To prefault the first takes the end of its last record, which the second has.
+	wait_until "the third" test -e "$spool/${segments[3]}"
+	restore --jobs 3 "$CASE/fetch %f %p" "${segments[1]}" pg_wal/RECOVERYXLOG
+	as_server_user touch "$CASE/go"
+	wait_until "the second" grep -q "^$((16#${segments[2]:16:8})) " "$spool/prefaulted"
+	end_pretended
+	settled
+}
+
 # Seconds of a command that hangs, by which it is told from those of others.
 forever=1$BASHPID
 

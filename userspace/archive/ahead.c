@@ -213,10 +213,11 @@ prefault_ahead(const struct restore_options *options, const struct spool *spool,
 		spool__wait(spool, name);
 		wal_segments__name(present->timeline, number, present->bytes, name);
 		spool__wait(spool, name);
-		/* It may not exist, or the server has taken it: redo comes to it now. */
+		/* It may not exist; or the server has taken it, and redo comes to the next ones soon. */
 		if (spool__path(spool, name, "", path) < 0 ||
-			!spool__is_segment(spool, path, name, &segment) ||
-			prefault__run(&(struct prefault_options)
+			!spool__is_segment(spool, path, name, &segment))
+			continue;
+		if (prefault__run(&(struct prefault_options)
 						  {
 							  .pgdata = spool->pgdata,.backend = "auto",.words = &word,
 								  .word_count = 1,.io_depth = SETUP_IO_DEPTH_NUMBER
