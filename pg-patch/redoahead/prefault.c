@@ -13,7 +13,8 @@
  * - the startup process maps the next few in one system call.
  *
  * The worker runs at most redoahead.prefault ahead of redo, pauses while little
- * memory is available, and exits when recovery ends.
+ * memory is available, and exits when recovery ends, or when it has had nothing to
+ * do for IDLE_MS: a standby needs the slot for other workers.
  */
 #include "postgres.h"
 
@@ -60,6 +61,15 @@
  * populating half a chunk.
  */
 #define CHECK_BUFFERS	(16 * CHUNK_BUFFERS)
+
+/*
+ * The worker exits if redo uses no more buffers for so long, in ms.  If redo goes on,
+ * it is slow enough to allocate them itself.
+ */
+#define IDLE_MS			10000
+
+/* Time between two checks for the end of recovery while there is nothing to do, in ms. */
+#define WAIT_MS			1000
 
 typedef struct PrefaultShared
 {
@@ -193,6 +203,7 @@ redoahead_prefault_main(Datum arg)
 	uint32		wait_event = WaitEventExtensionNew("RedoaheadPrefault");
 	int			done = 0;
 	int			affordable = 0; /* up to here, there was memory enough */
+	int			idle_ms = 0;
 
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -201,7 +212,7 @@ redoahead_prefault_main(Datum arg)
 	request_huge_pages();
 
 	while (!ShutdownRequestPending && RecoveryInProgress() && done < NBuffers &&
-		   redoahead_prefault > 0)
+		   redoahead_prefault > 0 && idle_ms < IDLE_MS)
 	{
 		int			wanted = pg_atomic_read_u32(&shared->wanted);
 		int			end = Min(done + CHUNK_BUFFERS, wanted);
@@ -213,11 +224,15 @@ redoahead_prefault_main(Datum arg)
 			if (!populate(done, end, MADV_POPULATE_WRITE))
 				break;
 			done = end;
+			idle_ms = 0;
 		}
 		else
 		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 1000, wait_event);
+			int			events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+										   WAIT_MS, wait_event);
+
+			if ((events & WL_TIMEOUT) && done >= wanted)
+				idle_ms += WAIT_MS;
 			ResetLatch(MyLatch);
 			if (ConfigReloadPending)
 			{

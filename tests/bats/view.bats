@@ -97,8 +97,9 @@ feed_until_view() {			# EXPRESSION
 	[ "$(code "$library" prefetch_record_returned)" -ge 7 ]
 }
 
-# Lost otherwise: a process, for as long as the server runs.
-@test "the worker that prefaults shared buffers lives as long as recovery, and only where it may" {
+# Lost otherwise: a process and the slot of a worker, for as long as the server runs, or the
+# standby.
+@test "the worker that prefaults shared buffers ends when redo needs none or recovery ends, and runs only where it may" {
 	settings "$DATA" shared_buffers=256MB huge_pages=off
 	start_daemon "$DATA"
 	begin_standby
@@ -106,6 +107,18 @@ feed_until_view() {			# EXPRESSION
 	wait_until "the worker" prefault_worker "$DATA"
 	end_standby
 	wait_until "the worker's end" eval '! prefault_worker "$DATA"'
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+
+	rm -rf "$DATA" "$DATA".*
+	copy_crashed
+	settings "$DATA" shared_buffers=256MB huge_pages=off
+	start_daemon "$DATA"
+	begin_standby
+	feed_until_view "state = 'connected'"
+	wait_until "the worker" prefault_worker "$DATA"
+	wait_until "the worker's end in an idle standby" eval '! prefault_worker "$DATA"'
+	view "state = 'connected'"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 
