@@ -38,6 +38,16 @@ class ServerLog(unittest.TestCase):
     def test_but_once_only(self):
         self.assertEqual(len(wrong(RELOAD, CONNECTED, NONE, CONNECTED, NONE)), 1)
 
+    def test_a_process_that_crashes_is_wrong(self):
+        crash = 'startup process (PID 42) was terminated by signal 11: Segmentation fault'
+        self.assertEqual(len(wrong(crash)), 1)
+        self.assertEqual(wrong(crash.replace('signal 11', 'signal 9')), [])
+        # PostgreSQL 18 itself.
+        missing = '1795845656.1 42 FATAL:  could not start reading blocks 0..0 in file "base/5/1": No such file'
+        self.assertEqual(checks.server_log([missing, f'1795845656.2 7 LOG:  {crash}'], 1, 3), [])
+        self.assertEqual(len(checks.server_log([missing.replace(' 42 ', ' 43 '), f'1795845656.2 7 LOG:  {crash}'],
+                                               1, 3)), 1)
+
     def test_what_is_unknown_is_wrong(self):
         self.assertEqual(len(wrong('redoahead: something else')), 1)
 

@@ -27,6 +27,12 @@ TRANSITIONS = (
 # at once or, if the server was just connecting, afterwards.
 SILENT_END = re.compile('parameter "redoahead.(socket|lookahead)" changed|processes terminated; reinitializing')
 
+# PostgreSQL 18, stock too, ends an auxiliary process by SIGSEGV, or with assertions by SIGABRT,
+# where it fails with an I/O handle that it has not submitted: pgaio_shutdown() comes before
+# ReleaseAuxProcessResources(), which uses what that has cleared.  The server ends either way.
+HOLDS_HANDLE = re.compile(r'[\d.]+ (\d+) FATAL:  could not start reading blocks ')
+ENDED_BY_SIGNAL = re.compile(r'\(PID (\d+)\) was terminated by signal (\d+)')
+
 # Lines that the daemon may log for each fault, recovery and second, and before them.
 DAEMON_LINES = 8
 
@@ -34,12 +40,17 @@ DAEMON_LINES = 8
 def server_log(lines, seconds, faults):
     """The lines of one server about redoahead: each a change of state, and not too many."""
     state, last, silent, count, wrong = 'off', '', False, 0, []
+    holds_handle = set()
     for line in lines:
+        holds_handle.update(HOLDS_HANDLE.findall(line))
+        for pid, signal in ENDED_BY_SIGNAL.findall(line):
+            if signal != '9' and not (signal in ('6', '11') and pid in holds_handle):
+                wrong.append(f'server: {line}')
         if SILENT_END.search(line):
             state, last, silent = None, '', True
         match = re.match(r'[\d.]+ \d+ (\w+):  (redoahead: .*)', line)
         if not match:
-            if ' PANIC: ' in line or 'was terminated by signal' in line and 'signal 9' not in line:
+            if ' PANIC: ' in line:
                 wrong.append(f'server: {line}')
             continue
         count += 1
