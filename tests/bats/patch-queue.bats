@@ -93,6 +93,7 @@ small_patch() {				# NAME OLD NEW
 @test "of several sources in the cache, that of the queue's release is taken" {
 	local release tree
 	release=$(sed -n '1s/^# PostgreSQL //p' "$QUEUE/series")
+	unset PG_SRC
 	export REDOAHEAD_CACHE=$BATS_TEST_TMPDIR/cache
 	for tree in "$PG.0" "$release" "$PG.99"; do
 		mkdir -p "$REDOAHEAD_CACHE/source/$tree"
