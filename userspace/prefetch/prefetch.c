@@ -111,12 +111,13 @@ prefetch__handle_signal(struct prefetch *prefetch)
 void
 prefetch__begin(struct prefetch *prefetch, const struct relpath_layout *layout)
 {
-	bool		residency_works = residency__works(prefetch->cluster.dirfd, layout->tablespace_dir);
+	bool		residency_works;
 
 	prefetch->runs = true;
 	prefetch->recoveries++;
 	prefetch->begin_us = clock__now_us();
 	prefetch->begin_cpu_us = clock__cpu_us();
+	residency_works = residency__works(prefetch->cluster.dirfd, layout->tablespace_dir);
 	prefetch->monitor_us = prefetch->outputs.sample_us = 0;
 	prefetch->readers = (struct readers) {0};
 	engine__begin(prefetch->engine, layout, residency_works);
