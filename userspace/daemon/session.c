@@ -120,9 +120,9 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->taken_lsn = session->sleep_lsn = 0;
 	/* At once, for the server waits: what follows may read from a busy disk. */
 	listener__accept(daemon->listener, offer->socket);
+	prefetch__begin(&daemon->prefetch, &layout);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
-	prefetch__begin(&daemon->prefetch, &layout);
 }
 
 /* The recovery has ended: release all that belongs to it.  Returns 0 or -errno. */

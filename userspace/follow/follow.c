@@ -177,9 +177,9 @@ serve_recovery(struct follow *follow, pid_t startup, int pidfd, uint64_t start_l
 
 	if (err < 0)
 		return err;
+	prefetch__begin(prefetch, layout);
 	log_info("recovery of PostgreSQL %d found, from %X/%08X on", prefetch->cluster.major,
 			 (unsigned) (start_lsn >> 32), (unsigned) start_lsn);
-	prefetch__begin(prefetch, layout);
 	position__begin(&follow->position, startup, follow->control.system_identifier,
 					follow->control.wal_segment_bytes, start_lsn);
 	err = prefetch_until_end(follow, start_lsn, pidfd);
