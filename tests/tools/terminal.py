@@ -151,12 +151,15 @@ class Terminal:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack('HHHH', size[1], size[0], 0, 0))
 
     def pump(self, seconds=0.02):
-        if select.select([self.master], [], [], seconds)[0]:
-            self.bytes += os.read(self.master, 65536)
-            text = self.bytes.decode(errors='ignore')
-            # A character may come in two parts.
-            self.bytes = b'' if text.encode() == self.bytes else self.bytes[len(text.encode()):]
-            self.rest = self.screen.write(self.rest + text)
+        """Show some of what the command has written; returns whether there was any."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        self.bytes += os.read(self.master, 65536)
+        text = self.bytes.decode(errors='ignore')
+        # A character may come in two parts.
+        self.bytes = b'' if text.encode() == self.bytes else self.bytes[len(text.encode()):]
+        self.rest = self.screen.write(self.rest + text)
+        return True
 
     def until(self, what, condition):
         end = time.monotonic() + PATIENCE
@@ -196,7 +199,9 @@ class Terminal:
             print('status', status)
         elif name == 'end':
             self.until('the end', lambda: self.command.poll() is not None)
-            self.pump(0)
+            # The kernel gives it in pieces of 4 kB.
+            while self.pump(0):
+                pass
             status = self.command.returncode
             print('status' if status >= 0 else 'signal', abs(status))
             if termios.tcgetattr(self.slave) != self.state or self.screen.alternate or self.screen.hidden:
