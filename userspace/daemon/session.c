@@ -1,8 +1,7 @@
 /*
  * session.c
- *		Begins and ends the service of one recovery.
+ *		Begins and ends the service of one recovery, and tells the server its progress.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -130,12 +129,11 @@ int
 session__disconnect(struct daemon *daemon)
 {
 	struct session *session = &daemon->session;
-	int			err;
 
 	session__update(daemon, ring__replay_lsn(&session->ring));
-	err = prefetch__end(&daemon->prefetch, session->hung_up || !daemon->prefetch.stop);
+	/* First, for what follows may wait for a disk: a server that is not served must know. */
 	heartbeat__end(&session->heartbeat);
 	ring__unmap(&session->ring);
 	close_server(daemon, &session->server);
-	return err;
+	return prefetch__end(&daemon->prefetch, session->hung_up || !daemon->prefetch.stop);
 }

@@ -50,7 +50,6 @@
 
 struct follow
 {
-	const struct follow_options *options;	/* as given */
 	struct prefetch prefetch;	/* what is common to commands that prefetch */
 	struct controlfile control; /* as it was when a recovery was searched for */
 	ino_t		attached;		/* inode of the data directory that the monitor watches, 0: none */
@@ -324,7 +323,6 @@ follow__run(const struct follow_options *options)
 	struct prefetch *prefetch = &follow.prefetch;
 	int			err;
 
-	follow.options = options;
 	prefetch__init(prefetch, &options->prefetch);
 	err = cluster__open(&prefetch->cluster, prefetch->options->pgdata);
 	if (err == 0)

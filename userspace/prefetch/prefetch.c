@@ -29,7 +29,7 @@ prefetch__init(struct prefetch *prefetch, const struct prefetch_options *options
 	};
 }
 
-/* Open all but the cluster and the engine, as the owner.  Returns 0, or -errno after a message. */
+/* Open all but the cluster and the engine, as the owner.  Returns 0 or -errno. */
 int
 prefetch__open(struct prefetch *prefetch, const char *command)
 {
