@@ -48,6 +48,10 @@ class ServerLog(unittest.TestCase):
         self.assertEqual(len(checks.server_log([missing.replace(' 42 ', ' 43 '), f'1795845656.2 7 LOG:  {crash}'],
                                                1, 3)), 1)
 
+    def test_and_nothing_else_is_forgiven_after_it(self):
+        self.assertEqual(len(wrong(RELOAD, NONE, NONE)), 1)
+        self.assertEqual(len(wrong(RELOAD, LOST, LOST)), 1)
+
     def test_what_is_unknown_is_wrong(self):
         self.assertEqual(len(wrong('redoahead: something else')), 1)
 
