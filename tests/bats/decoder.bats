@@ -48,6 +48,22 @@ stop_redo() {				# LOG-LINE SETTING...
 
 has_taken_none() { no takes_records "$DATA"; }
 
+# End the decoder while redo is stopped.  The stopped process may hold a lock that the decoder
+# waits for, and signals don't interrupt that: let redo go on, no longer than it takes to look.
+end_decoder() {
+	kill -TERM "$decoder"
+	wait_until "the end of the decoder" decoder_has_ended
+	wait_until "the stop" is_stopped "$startup"
+}
+
+decoder_has_ended() {
+	local ended=0
+	kill -CONT "$startup"
+	is_gone "$decoder" || ended=1
+	kill -STOP "$startup"
+	return "$ended"
+}
+
 ends_as_stock() { ends_as_stock_with "$connected" "$@"; }	# LOG-LINE...
 
 ends_as_stock_with() {		# LOG-LINE...
@@ -190,8 +206,7 @@ references() {				# DATA
 # Lost otherwise: recovery, if an administrator ends it.
 @test "a decoder that is ended is not missed" {
 	stop_amid_run
-	kill -TERM "$decoder"
-	wait_until "the end of the decoder" is_gone "$decoder"
+	end_decoder
 	kill -CONT "$startup"
 	ends_as_stock
 }
@@ -199,8 +214,7 @@ references() {				# DATA
 # Lost otherwise: the same, before any was taken.
 @test "a decoder that is ended before records are taken is not missed" {
 	stop_before_take
-	kill -TERM "$decoder"
-	wait_until "the end of the decoder" is_gone "$decoder"
+	end_decoder
 	has_taken_none
 	kill -CONT "$startup"
 	ends_as_stock
