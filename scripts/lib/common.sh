@@ -42,6 +42,15 @@ except (host.HostError, OSError) as error:
     sys.exit(f"{sys.argv[1]}: {error}")' "${0##*/}" "$@"
 }
 
+# Make the cache, or find it.  Root runs programs from there.
+claim_cache() {
+	if [ "$(id -u)" -eq 0 ]; then
+		claim_directory "$redoahead_cache" REDOAHEAD_CACHE >/dev/null
+	else
+		mkdir -p "$redoahead_cache"
+	fi
+}
+
 # Have the file system keep the subdirectories of a directory apart.  ext4 without a
 # journal reuses no inode within a minute or more of its file's removal, and looks at
 # each of them again for every new file nearby (recently_deleted() in Linux's

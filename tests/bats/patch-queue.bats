@@ -104,6 +104,24 @@ small_patch() {				# NAME OLD NEW
 	[ "$("$ROOT/scripts/pristine-source" "$PG")" = "$REDOAHEAD_CACHE/source/$PG.99" ]
 }
 
+# Lost otherwise: a machine where another user can replace what root runs.
+@test "a cache that others can write to is refused" {
+	local script
+	[ "$(id -u)" -eq 0 ] || skip "only root is to run nothing of others"
+	export REDOAHEAD_CACHE=$BATS_TEST_TMPDIR/cache PATH=/usr/bin:/bin
+	mkdir -m 777 "$REDOAHEAD_CACHE"
+	printf '#!/bin/sh\n' >"$REDOAHEAD_CACHE/promtool"
+	chmod +x "$REDOAHEAD_CACHE/promtool"
+	for script in "build-postgresql stock" pristine-source fetch-promtool; do
+		[ "$script" != fetch-promtool ] || ! command -v promtool || continue
+		# shellcheck disable=SC2086	# with its argument
+		run -1 "$ROOT"/scripts/$script
+		[[ $output == "${script%% *}: $REDOAHEAD_CACHE cannot be used, because "*"name a directory with REDOAHEAD_CACHE"* ]]
+	done
+	rm "$REDOAHEAD_CACHE/promtool"
+	[ -z "$(ls "$REDOAHEAD_CACHE")" ]
+}
+
 # Lost otherwise: a queue that a git that fails leaves without its patches.
 @test "commits that cannot be listed leave the queue as it is" {
 	mkdir -p "$BATS_TEST_TMPDIR/broken/.git"
