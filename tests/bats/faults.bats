@@ -355,6 +355,8 @@ prefetched_by() {			# SERVER DATA
 	settings "$DATA" redoahead.socket="$CASE/other"
 	reload "$DATA"
 	feed_until "$DATA" "redoahead: connected to daemon \(PID $FAKE\)"
+	# It may have been connected at the end of what was fed.
+	feed "$DATA"
 	settings "$DATA" redoahead.socket=
 	reload "$DATA"
 	feed_until "$DATA" 'parameter "redoahead.socket" changed to ""'

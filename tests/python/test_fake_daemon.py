@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,13 +35,14 @@ class ServerThatLeaves(unittest.TestCase):
         wait_until('the socket', lambda: os.path.exists(path))
         return fake, path
 
-    def connect(self, path):
-        """A startup process that has sent its handshake, and emits nothing."""
+    def connect(self, path, emitted=0):
+        """A startup process that has sent its handshake, and emits no more."""
         server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(server.close)
         server.connect(path)
         ring, wakeups = os.memfd_create('ring'), os.eventfd(0, os.EFD_NONBLOCK)
         os.ftruncate(ring, 320 + SLOTS * 32)
+        os.pwrite(ring, struct.pack('=Q', emitted), fake_daemon.HEAD * 8)
         socket.send_fds(server, [bytes(fake_daemon.HANDSHAKE_BYTES)], [ring, wakeups])
         os.close(ring)
         os.close(wakeups)
@@ -49,7 +51,9 @@ class ServerThatLeaves(unittest.TestCase):
     def check(self, fake):
         output = fake.communicate(timeout=30)[0]
         self.assertEqual(fake.returncode, 0, output)
-        self.assertEqual(json.loads(output)['connections'], 1)
+        seen = json.loads(output)
+        self.assertEqual(seen['connections'], 1)
+        return seen
 
     def test_before_it_has_a_reply(self):
         for mode in fake_daemon.MODES:
@@ -69,6 +73,15 @@ class ServerThatLeaves(unittest.TestCase):
                     self.assertTrue(select.select([server], [], [], 30)[0])
                 server.close()
                 self.check(fake)
+
+    def test_before_its_references_were_taken(self):
+        fake, path = self.start('good')
+        fake.send_signal(signal.SIGSTOP)
+        server = self.connect(path, emitted=3)
+        # It leaves when the reply has been sent, and before the fake daemon goes on.
+        server.shutdown(socket.SHUT_WR)
+        fake.send_signal(signal.SIGCONT)
+        self.assertEqual(self.check(fake)['taken'], 3)
 
 
 if __name__ == '__main__':

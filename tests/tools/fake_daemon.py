@@ -119,7 +119,10 @@ class Server:
         self.take()
 
     def take(self):
-        while not self.has_left():
+        left = False
+        while not left:
+            left = self.has_left()
+            # What the server emitted before it left is in the ring still.
             head = self.words[HEAD]
             self.seen["taken"] += head - self.words[TAIL]
             self.words[TAIL] = head
