@@ -284,10 +284,11 @@ loop__run(struct daemon *daemon)
 	if (err < 0)
 		goto cleanup;
 
+	/* Who waits for the message may read them. */
+	prefetch__write_statistics(prefetch, clock__now_us());
 	log_info("serving \"%s\" at \"%s\" with %s, up to %" PRIu64 " blocks in flight",
 			 prefetch->cluster.path, socket, prefetch->backend->name, prefetch->options->io_depth);
 	notify__ready(PREFETCH_WAITING);
-	prefetch__write_statistics(prefetch, clock__now_us());
 	err = serve(daemon);
 	prefetch__write_statistics(prefetch, clock__now_us());
 
