@@ -179,7 +179,11 @@ amcheck() {					# DATA [OPTION...]
 	kill -KILL "$(startup_pid "$DATA")"
 	wait_until "the server's end" server_has_gone "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
-	wait_until "the second connection" test_log_count "$DATA" 'redoahead: connected' 2
+	# The server reads the daemon's reply between records.
+	until test_log_count "$DATA" 'redoahead: connected' 2; do
+		feed "$DATA"
+		sleep 0.1
+	done
 	feed "$DATA"
 	stop_server "$DATA" immediate
 	feed_all "$DATA"

@@ -20,6 +20,9 @@ setup_file() {
 	recover_with "$STOCK" "$WORK/reference"
 }
 
+# Where tests beside it take all CPUs, it would be too slow for the startup process.
+[ "$(id -u)" -ne 0 ] || as_user=(nice -n -10 "${as_user[@]}")
+
 # A record of 6 MB.
 emit_message() { sql "$1" -c "select pg_logical_emit_message(false, '', repeat('x', 6 * 1024 * 1024), true)" >/dev/null; }	# DATA
 

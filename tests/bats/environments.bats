@@ -120,7 +120,7 @@ replayed_segment() {		# DATA
 
 # Lost otherwise: recovery of the cluster whose daemon gets less of a device that both use.
 @test "of two clusters that recover at once, with a daemon each, neither starves" {
-	local second=$CASE/second data first last segment slower daemons=()
+	local second=$CASE/second data first last segment slower daemons=() stopped=()
 	copy_crashed
 	copy_cluster "$DATA" "$second"
 	last=$(ls "$DATA/pg_wal" | grep -E '^[0-9A-F]{24}$' | sort | tail -n 1)
@@ -130,8 +130,10 @@ replayed_segment() {		# DATA
 		daemons+=($DAEMON)
 	done
 	for data in "$DATA" "$second"; do
-		start_server --no-wait "$PATCHED" "$data"
+		start_server_and_stop_redo "$PATCHED" "$data" "$data.log" 'redo starts'
+		stopped+=("$(startup_pid "$data")")
 	done
+	kill -CONT "${stopped[@]}"
 	either_is_ready() { is_ready "$DATA" || is_ready "$second"; }
 	wait_until "the end of a recovery" either_is_ready
 	slower=$second

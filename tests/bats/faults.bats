@@ -85,6 +85,8 @@ recover_with_fake() {		# MODE PATTERN...
 	# A few more, for what comes late or twice.
 	for _ in 1 2 3; do feed "$DATA"; done
 	finish_recovery
+	# One that serves this server only ends by itself.
+	[ "$connections" -eq 0 ] || wait_until "the end of the fake daemon" is_gone "$FAKE"
 	stop_fake
 	log_is "$DATA" "$@"
 	same_as_stock

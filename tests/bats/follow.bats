@@ -19,7 +19,6 @@ setup_file() { follow_setup; }
 	# The same blocks as prefault lists, which is compared with the patched server.
 	listed=$(as_server_user "$WORK/redoahead" prefault -D "$WORK/crashed" --dry-run 2>/dev/null | wc -l)
 	[ "$listed" -gt 5000 ]
-	# Redo goes on while the recovery is being found.
 	daemon_has_read "$DATA" 1000
 	[ "$(daemon_count "$DATA" refs_taken)" -le "$listed" ]
 	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")

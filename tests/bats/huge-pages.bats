@@ -45,7 +45,8 @@ begin_with_worker() {		# SETTING...
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
 	feed_until "$DATA" 'redoahead: connected'
-	worker=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'redoahead prefault')
+	is_there() { worker=$(child "$DATA" 'redoahead prefault'); }
+	wait_until "the worker" is_there
 }
 
 # Lost otherwise: a fifth of the CPU time that a recovery with 4 GB of shared buffers takes.

@@ -288,10 +288,12 @@ hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 	copy_cluster "$WORK/crashed" "$DATA"
 	feed_from_archive "$DATA"
 	settings "$DATA" restore_command="$WORK/redoahead restore --jobs 4 \"$CASE/fetch %%f %%p\" %f %p"
-	# What is fetched ahead waits until it is killed, or may go on.
+	# What is fetched ahead waits until it is killed, or may go on, and makes no process that
+	# could be taken for it.
+	as_server_user mkfifo "$CASE/fifo"
 	cat >"$CASE/fetch" <<-END
 		#!/bin/bash
-		[[ \$2 != *redoahead.spool* ]] || until [ -e "$CASE/go" ]; do sleep 0.02; done
+		[[ \$2 != *redoahead.spool* ]] || until [ -e "$CASE/go" ]; do read -rt 0.02 <>"$CASE/fifo"; done
 		cp "$WORK/archive/\$1" "\$2"
 	END
 	chmod 755 "$CASE/fetch"

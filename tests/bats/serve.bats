@@ -355,7 +355,9 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	produce --count 100 --blocks 100 --sequential
 	wait_until "the end of the session" sessions_ended 2
 	[ "$(stat_field blocks_read)" = 100 ]
-	rm -r "$pgdata/pg_stat_tmp"
+	# The daemon makes files in both, which rm would meet.
+	mv "$pgdata/pg_stat_tmp" "$work/removed_tmp"
+	rm -r "$work/removed_tmp"
 	wait_until "the second warning" has_warned 2
 	mv "$pgdata/PG_VERSION" "$work/"
 	mkdir "$pgdata/pg_stat_tmp"
@@ -363,7 +365,8 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	wait_until "the new socket" is_served 3
 	produce --count 100 --blocks 100 --sequential
 	wait_until "the end of the session" sessions_ended 3
-	rm -r "$pgdata"
+	mv "$pgdata" "$work/removed"
+	rm -r "$work/removed"
 	wait_until "the third warning" has_warned 3
 	stop
 }

@@ -45,9 +45,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	status --prometheus | grep -q "^redoahead_phase{data_directory=\"$DATA\",phase=\"crash recovery\"} 1$"
 	kill -CONT "$STARTUP"
 	wait_until "redo" answers 0 '' --probe=1
-	wait_until "the end of recovery" is_ready "$DATA"
-	run -0 status --probe
-	[ "$output" = 'the server takes connections' ]
+	wait_until "the end of recovery" answers 0 '^the server takes connections$' --probe
 	wait_until "the end for the daemon" shows '^waiting for a recovery; 1 so far, the last one took .* for [0-9.]+ MB of WAL'
 	stop_server "$DATA"
 }
@@ -131,7 +129,7 @@ in_crash_recovery() {
 	local checkpointer
 	copy_cluster "$WORK/recovered" "$DATA"
 	start_server "$STOCK" "$DATA"
-	pgbench "$DATA" -n -N -c 2 -t 4000
+	pgbench "$DATA" -n -N -c 2 -t 12000
 	answers 0 'the server takes connections' --probe
 	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
 	STARTUP=$(stop_crash_recovery "$checkpointer")

@@ -142,6 +142,7 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	wait_until "the status" shows 'archive recovery'
 	[ "$(property "$daemon" ActiveEnterTimestampMonotonic)" -le "$(property "$server" InactiveExitTimestampMonotonic)" ]
 	# No line about a server without one.
+	feed_until_connected 1
 	log_is "$cluster" "$connected"
 	feed_rest "$cluster"
 	wait_until "the status" shows 'waiting for a recovery; 1 so far'
@@ -169,8 +170,11 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_use
 	make_main
 	printf '[Service]\nReadWritePaths=\n' | drop_in "$daemon"
 	no sc start "$daemon"
-	remedy=$(inside journalctl --no-pager -o cat -u "$daemon" | sed -n 's/.*pg_stat_tmp" cannot be written by this unit; add to it, by systemctl edit: //p' | tail -n 1)
-	[ "$remedy" = "[Service] ReadWritePaths=/var/lib/postgresql/$pg_major/main/pg_stat_tmp" ]
+	is_reported() {
+		remedy=$(inside journalctl --no-pager -o cat -u "$daemon" | sed -n 's/.*pg_stat_tmp" cannot be written by this unit; add to it, by systemctl edit: //p' | tail -n 1)
+		[ "$remedy" = "[Service] ReadWritePaths=/var/lib/postgresql/$pg_major/main/pg_stat_tmp" ]
+	}
+	wait_until "the remedy in the journal" is_reported
 	sc stop "$daemon"
 	printf '[Service]\nReadWritePaths=\n%s\n' "${remedy#* }" | drop_in "$daemon"
 	sc start "$daemon"

@@ -4,7 +4,7 @@
 usage: status_server.py SOCKET MODE [FILE]
 
 modes: file      the contents of FILE, read anew for each client
-       slow      the same, a byte each hundredth of a second
+       slow      the same, in a hundred pieces, one each hundredth of a second
        stuck     half of it, and then nothing
        cut       half of it
        empty     nothing
@@ -22,8 +22,9 @@ def serve(client, mode, text):
     if mode == 'file':
         client.sendall(text)
     elif mode == 'slow':
-        for byte in text:
-            client.sendall(bytes([byte]))
+        size = max(1, len(text) // 100)
+        for begin in range(0, len(text), size):
+            client.sendall(text[begin:begin + size])
             time.sleep(0.01)
     elif mode == 'cut':
         client.sendall(text[:half])

@@ -21,10 +21,14 @@ stop_follow() {				# DATA
 follow_logs() { grep -qE -- "$2" "$1.follow.log" || { cat "$1.follow.log" >&2; return 1; }; }		# DATA PATTERN
 has_followed() { grep -q 'recovery ended' "$1.follow.log"; }
 
-# What the server must not notice: all it logs is what it logs without.
+# What the server must not notice: all it logs is what it logs without.  Redo waits until the
+# recovery has been found.
 recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
 	start_follow "$@"
-	recover_with "$STOCK" "$1"
+	start_server_and_stop_redo "$STOCK" "$1" "$1.follow.log" 'recovery of PostgreSQL'
+	kill -CONT "$(startup_pid "$1")"
+	wait_until "the end of recovery" is_ready "$1"
+	stop_server "$1"
 	wait_until "the end for follow" has_followed "$1"
 }
 

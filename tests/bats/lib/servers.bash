@@ -147,7 +147,11 @@ has_begun() {				# DATA LINES-OF-ITS-LOG-BEFORE
 }
 
 stop_server() {				# DATA [MODE]
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" -m "${2:-fast}" stop >/dev/null
+	local postmaster
+	postmaster=$(head -n 1 "$1/postmaster.pid" 2>/dev/null) || true
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" -m "${2:-fast}" stop >/dev/null || return 1
+	# pg_ctl waits until its file has gone, which it removes a little before it ends.
+	wait_until "the end of the postmaster" is_gone "$postmaster"
 }
 
 server_has_gone() { [ ! -e "$1/postmaster.pid" ]; }
@@ -204,7 +208,7 @@ fast=(shared_buffers=512MB synchronous_commit=off)
 
 # Start a server, and stop its startup process as soon as a log has a line, so that the
 # status can be read in peace.
-start_server_and_stop_redo() {	# SERVER DATA LOG PATTERN
+start_server_and_stop_redo() {	# SERVER DATA LOG TEXT
 	local stopper
 	stop_startup "${@:2}" 3>&- &
 	stopper=$!
@@ -212,16 +216,35 @@ start_server_and_stop_redo() {	# SERVER DATA LOG PATTERN
 	wait "$stopper"
 }
 
-# The second half of it, to run beside the start.
-stop_startup() {			# DATA LOG PATTERN
-	local end=$((SECONDS + patience)) startup
-	until startup=$(startup_pid "$1" 2>/dev/null); do
-		[ "$SECONDS" -lt "$end" ] || { echo "no startup process after $patience s" >&2; return 1; }
-	done
-	until grep -q "$3" "$2" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || { echo "$2 has no \"$3\" after $patience s" >&2; return 1; }
-	done
-	kill -STOP "$startup"
+# The second half of it, to run beside the start.  One process, for redo may be over soon.
+stop_startup() {			# DATA LOG TEXT
+	timeout "$patience" python3 -ISB -c '
+import os, signal, sys, time
+
+def startup(data):
+    with open(data + "/postmaster.pid") as file:
+        postmaster = file.readline().strip()
+    with open(f"/proc/{postmaster}/task/{postmaster}/children") as file:
+        for child in file.read().split():
+            with open(f"/proc/{child}/cmdline") as title:
+                if title.read().startswith("postgres: startup"):
+                    return int(child)
+    raise FileNotFoundError
+
+def stop(data, log, text):
+    with open(log) as file:
+        if text in file.read():
+            os.kill(startup(data), signal.SIGSTOP)
+            return True
+    return False
+
+while True:
+    try:
+        if stop(*sys.argv[1:]):
+            break
+    except OSError:
+        pass
+    time.sleep(0.001)' "$@" || { echo "no startup process, or $2 has no \"$3\", after $patience s" >&2; return 1; }
 }
 
 # PostgreSQL 19 cannot end recovery while the checkpointer is stopped: each process must
