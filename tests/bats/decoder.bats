@@ -20,7 +20,7 @@ setup_file() {
 	recover_with "$STOCK" "$WORK/reference"
 }
 
-# Where tests beside it take all CPUs, it would be too slow for the startup process.
+# Where tests beside this one take all CPUs, the decoder would be too slow for redo.
 [ "$(id -u)" -ne 0 ] || as_user=(nice -n -10 "${as_user[@]}")
 
 # A record of 6 MB.

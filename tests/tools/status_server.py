@@ -4,7 +4,7 @@
 usage: status_server.py SOCKET MODE [FILE]
 
 modes: file      the contents of FILE, read anew for each client
-       slow      the same, in a hundred pieces, one each hundredth of a second
+       slow      the same, in a hundred pieces at most, one each hundredth of a second
        stuck     half of it, and then nothing
        cut       half of it
        empty     nothing
@@ -22,7 +22,7 @@ def serve(client, mode, text):
     if mode == 'file':
         client.sendall(text)
     elif mode == 'slow':
-        size = max(1, len(text) // 100)
+        size = len(text) // 100 + 1
         for begin in range(0, len(text), size):
             client.sendall(text[begin:begin + size])
             time.sleep(0.01)

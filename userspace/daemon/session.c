@@ -1,6 +1,6 @@
 /*
  * session.c
- *		Begins and ends the service of one recovery, and tells the server its progress.
+ *		Begins and ends the service of one recovery, and reports its progress to the server.
  */
 #include <inttypes.h>
 #include <string.h>
