@@ -1,11 +1,12 @@
-"""What the campaign's checks accept and refuse."""
+"""What the campaign plans, and what its checks accept and refuse."""
 import os
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..'))
 
-from rounds import checks  # noqa: E402
+from rounds import checks, faults, recovery  # noqa: E402
 
 CONNECTED = 'redoahead: connected to daemon (PID 7), looking ahead 64 block references'
 LOST = 'redoahead: lost connection to daemon (PID 7): connection closed by daemon; using built-in prefetching'
@@ -52,8 +53,38 @@ class ServerLog(unittest.TestCase):
         self.assertEqual(len(wrong(RELOAD, NONE, NONE)), 1)
         self.assertEqual(len(wrong(RELOAD, LOST, LOST)), 1)
 
+    def test_lines_of_a_decoder_that_was_stopped(self):
+        lines = [f'redoahead: {which} has not {what} for 250 ms; the startup process decodes WAL itself'
+                 for which, what in (('the decoder', 'started'), ('decoder (PID 7)', 'responded'))]
+        self.assertEqual(wrong(CONNECTED, *lines, LOST), [])
+
     def test_what_is_unknown_is_wrong(self):
         self.assertEqual(len(wrong('redoahead: something else')), 1)
+
+
+class Rounds(unittest.TestCase):
+    """Lost otherwise: faults that are drawn, and can hardly ever happen."""
+
+    def test_faults_of_the_decoder_are_drawn_where_there_is_one(self):
+        plans = [plan for plan in (recovery.make_plan(1, number) for number in range(1, 500))
+                 if plan.needs & {'stop_decoder', 'end_decoder'}]
+        self.assertGreater(len(plans), 10)
+        for plan in plans:
+            self.assertEqual((plan.kind, plan.settings['decoder'], plan.settings['lookahead']),
+                             ('crash', 'on', '4096'))
+
+    def test_a_fault_that_cannot_happen_yet_is_tried_again(self):
+        class There:
+            site = type('Site', (), {'missing': {}})
+            server = type('Server', (), {'decoder_pid': lambda _: None})()
+            done, happened = [], []
+        planned = recovery.Planned(0.5, 'end_decoder', 'SIGTERM')
+        self.assertFalse(recovery.happen(There, planned))
+        self.assertEqual(There.done, [])
+        with unittest.mock.patch.object(faults, 'signal_decoder'):
+            There.may_end = False
+            self.assertTrue(recovery.happen(There, planned))
+        self.assertEqual((There.done, There.happened), (['0.50 end_decoder: SIGTERM'], ['end_decoder']))
 
 
 if __name__ == '__main__':

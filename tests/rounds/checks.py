@@ -21,7 +21,7 @@ TRANSITIONS = (
     ('no daemon at', ('off',), 'off'),
     ('could not prefetch a block', ANY, None),
     ('not enough memory for', ANY, None),
-    ('(the )?decoder .* has not (responded|started)', ANY, None),
+    (r'(the decoder|decoder \(PID \d+\)) has not (responded|started)', ANY, None),
 )
 # After a reload, or a kill of another process, the connection may be closed once without a line,
 # at once or, if the server was just connecting, afterwards.

@@ -1,7 +1,7 @@
 """Faults: what happens to a recovery in the middle of it.
 
 Each is a function of the stage and a value, which was drawn when the round was
-planned; it returns what it did, as text, or raises Missed.  None of them may change what stock recovery
+planned; it returns what it did, as text, or raises Missed or NotYet.  None of them may change what stock recovery
 would end in.  Some end the server: recovery then begins anew, as an administrator
 would have it.
 
@@ -15,7 +15,7 @@ import mmap
 import os
 import random
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench import host, postgres
 
@@ -47,6 +47,10 @@ class Missed(Exception):
     """A fault that could not happen; the message says why."""
 
 
+class NotYet(Exception):
+    """A fault that cannot happen now, but may later."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """A fault as a round knows it."""
@@ -54,6 +58,7 @@ class Fault:
     draw: object                # function(random) that returns the value
     kinds: tuple = workload.KINDS       # recoveries that it may happen to
     device: str = None          # it needs that one
+    settings: dict = field(default_factory=dict)    # of the extension, without which it cannot happen
     weight: int = 2             # how often it is drawn
 
     def fits(self, kind, device):
@@ -259,13 +264,25 @@ def stop_startup(stage, duration):
     return f'for {duration} s'
 
 
-@fault(seconds(0.05, 0.5, 1.5), weight=4)
-def stop_decoder(stage, duration):
+# The least look-ahead with which there is a decoder, for WAL is short here.
+DECODER = {'kinds': ('crash',), 'settings': {'decoder': 'on', 'lookahead': '4096'}, 'weight': 4}
+
+
+def signal_decoder(stage, number):
+    """Send the decoder a signal; returns its process ID."""
     decoder = stage.server.decoder_pid()
+    if not decoder:
+        raise NotYet
     try:
-        os.kill(decoder, signal.SIGSTOP)
-    except (TypeError, ProcessLookupError):
-        raise Missed('there was none') from None
+        os.kill(decoder, number)
+    except ProcessLookupError:
+        raise NotYet from None
+    return decoder
+
+
+@fault(seconds(0.05, 0.5, 1.5), **DECODER)
+def stop_decoder(stage, duration):
+    decoder = signal_decoder(stage, signal.SIGSTOP)
 
     def go_on():
         with contextlib.suppress(ProcessLookupError):
@@ -275,15 +292,11 @@ def stop_decoder(stage, duration):
     return f'for {duration} s'
 
 
-@fault(lambda dice: dice.choice(('SIGTERM', 'SIGKILL')), weight=4)
+@fault(lambda dice: dice.choice(('SIGTERM', 'SIGKILL')), **DECODER)
 def end_decoder(stage, name):
-    decoder = stage.server.decoder_pid()
+    signal_decoder(stage, signal.Signals[name])
     # The server begins recovery anew when a process of its own is killed.
     stage.may_end = stage.may_end or name == 'SIGKILL'
-    try:
-        os.kill(decoder, signal.Signals[name])
-    except (TypeError, ProcessLookupError):
-        raise Missed('there was none') from None
     return name
 
 

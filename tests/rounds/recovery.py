@@ -67,10 +67,11 @@ def make_plan(seed, number):
     known = {name: fault for name, fault in faults.FAULTS.items() if fault.fits(kind, device)}
     names = dice.choices(list(known), [fault.weight for fault in known.values()], k=dice.choice((1, 1, 2, 2, 3, 5)))
     drawn = sorted((round(LATEST * dice.random(), 3), name, index) for index, name in enumerate(names))
+    needed = {key: value for name in names for key, value in known[name].settings.items()}
     return Plan(seed, number, dice.choice(workload.NAMES), kind,
                 dice.choice(PACES) if kind == 'archive' else 0, device,
                 dice.choice(OPTIONS),
-                {**dice.choice(SETTINGS), 'decoder': dice.choice(('off', 'on'))}, dice.random() < 0.5,
+                {**dice.choice(SETTINGS), 'decoder': dice.choice(('off', 'on')), **needed}, dice.random() < 0.5,
                 tuple(Planned(at, name, known[name].draw(dice)) for at, name, _ in drawn))
 
 
@@ -132,8 +133,9 @@ def recover(there, stock_seconds):
     end = begun + stage.PATIENCE
     while not there.server.ready():
         now = time.monotonic()
-        if due and now - begun >= due[0].at * stock_seconds:
-            happen(there, due.pop(0))
+        for each in [each for each in due if now - begun >= each.at * stock_seconds]:
+            if happen(there, each):
+                due.remove(each)
         there.do_due()
         if not there.server.running():
             restart(there)
@@ -145,16 +147,19 @@ def recover(there, stock_seconds):
 
 
 def happen(there, planned):
-    """Have one fault happen."""
+    """Have one fault happen; returns False if it must be tried again later."""
     fault = faults.FAULTS[planned.name]
     try:
         if planned.name in there.site.missing:
             raise faults.Missed(there.site.missing[planned.name])
         text = fault.act(there, planned.value)
         there.happened.append(planned.name)
+    except faults.NotYet:
+        return False
     except faults.Missed as why:
         text = f'left out: {why}'
     there.done.append(f'{planned.at:.2f} {planned.name}: {text}')
+    return True
 
 
 def restart(there):
