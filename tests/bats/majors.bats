@@ -3,6 +3,8 @@
 # the patches have not made that less certain is what is tested.  Which majors there are here
 # depends on what was built: `tests/run others` builds them all.
 
+# bats file_tags=other-majors
+
 bats_require_minimum_version 1.5.0
 load lib/servers
 
