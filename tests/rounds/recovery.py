@@ -168,11 +168,25 @@ def restart(there):
         raise postgres.PostgresError(f'the server ended: {there.server.read()[-3:]}')
     if len(there.servers) >= MOST_STARTS:
         raise postgres.PostgresError(f'the server ended {MOST_STARTS} times: {there.server.read()[-3:]}')
-    stage.wait_until('the end of the server', lambda: there.do_due() or not there.server_processes())
+    stage.wait_until('the end of the server', lambda: there.do_due() or has_ended(there))
     # A fault that ends a server at once, again and again, ends before the last start.
     there.do_due(all_of_it=len(there.servers) == MOST_STARTS - 1)
     there.done.append('recovery begun anew')
     there.start_server()
+
+
+def has_ended(there):
+    """Have all processes of the server that has gone ended?
+
+    In stock, too, the background writer does not notice that the postmaster has gone while each
+    of its writes fails.
+    """
+    found = there.server_processes()
+    if 'damage_victim' in there.happened:
+        for pid in (pid for pid, command in found.items() if command.startswith('postgres: background writer')):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    return not found
 
 
 def finish(there, reference, outcome):

@@ -254,9 +254,9 @@ class Stage:
                                        self.limit if self.plan.server_limited else None))
 
     def server_processes(self):
-        """Processes of the round but daemons, hostile or not."""
+        """Processes of the round but daemons, hostile or not: pid -> command line."""
         ours = {each.pid for each in (*self.daemons, *filter(None, [self.fake]))}
-        return processes_in(self.directory).keys() - ours
+        return {pid: command for pid, command in processes_in(self.directory).items() if pid not in ours}
 
     def settings(self, **values):
         """Change settings of the extension, and have the server read them."""
