@@ -116,7 +116,7 @@ class Done(unittest.TestCase):
 
 class Resuming(unittest.TestCase):
     HEADER = {'scenario': 's2', 'device_name': 'ssd', 'size': 'small', 'kernel': 'k',
-              'options': {'--x': 1}, 'programs': {}, 'cases': {'a': {}}}
+              'cpus': 2, 'cpu_model': 'old', 'options': {'--x': 1}, 'programs': {}, 'cases': {'a': {}}}
 
     def test_runs_are_taken_over_only_from_the_same_benchmark(self):
         with tempfile.TemporaryDirectory() as place:
@@ -129,6 +129,7 @@ class Resuming(unittest.TestCase):
             self.assertEqual(set(again.header['cases']), {'a'})
             self.assertIs(results.read(path).header['model_healthy'], True)
             for changed, text in (({'size': 'full'}, 'its size was small, and is full now'),
+                                  ({'cpu_model': 'new'}, 'its cpu_model was old, and is new'),
                                   ({'options': {'--x': 2}}, 'its options was .*1.*, and is .*2')):
                 with self.assertRaisesRegex(host.HostError, text):
                     results.Results({**self.HEADER, **changed}, path).resume()

@@ -12,7 +12,7 @@ import os
 from . import host, postgres
 
 # What a result is resumed with only if it is the same.
-FIXED = ('scenario', 'device_name', 'size', 'options', 'kernel', 'programs')
+FIXED = ('scenario', 'device_name', 'size', 'options', 'kernel', 'cpus', 'cpu_model', 'programs')
 
 
 class Results:
