@@ -54,9 +54,9 @@ class ServerLog(unittest.TestCase):
         self.assertEqual(len(wrong(RELOAD, LOST, LOST)), 1)
 
     def test_lines_of_a_decoder_that_was_stopped(self):
-        lines = [f'redoahead: {which} has not {what} for 250 ms; the startup process decodes WAL itself'
-                 for which, what in (('the decoder', 'started'), ('decoder (PID 7)', 'responded'))]
-        self.assertEqual(wrong(CONNECTED, *lines, LOST), [])
+        started, responded = (f'redoahead: {what} 250 ms; the startup process decodes WAL itself' for what in
+                              ('the decoder has not started after', 'decoder (PID 7) has not responded for'))
+        self.assertEqual(wrong(CONNECTED, started, started, responded, LOST), [])
 
     def test_what_is_unknown_is_wrong(self):
         self.assertEqual(len(wrong('redoahead: something else')), 1)
@@ -73,18 +73,18 @@ class Rounds(unittest.TestCase):
             self.assertEqual((plan.kind, plan.settings['decoder'], plan.settings['lookahead']),
                              ('crash', 'on', '4096'))
 
+    def test_the_plans_of_the_fixed_seed_have_all_faults(self):
+        plans = [recovery.make_plan(169, number) for number in range(1, 51)]      # see campaign.bats
+        self.assertEqual(set().union(*(plan.needs for plan in plans)), set(faults.FAULTS))
+
     def test_a_fault_that_cannot_happen_yet_is_tried_again(self):
-        class There:
-            site = type('Site', (), {'missing': {}})
-            server = type('Server', (), {'decoder_pid': lambda _: None})()
-            done, happened = [], []
-        planned = recovery.Planned(0.5, 'end_decoder', 'SIGTERM')
-        self.assertFalse(recovery.happen(There, planned))
-        self.assertEqual(There.done, [])
-        with unittest.mock.patch.object(faults, 'signal_decoder'):
-            There.may_end = False
-            self.assertTrue(recovery.happen(There, planned))
-        self.assertEqual((There.done, There.happened), (['0.50 end_decoder: SIGTERM'], ['end_decoder']))
+        there = unittest.mock.Mock(done=[], happened=[], may_end=False)
+        there.site.missing = {}
+        there.plan.faults = (recovery.Planned(0, 'end_decoder', 'SIGTERM'), recovery.Planned(0, 'reload', ('a', 'b')))
+        there.server.ready.side_effect = [False] * 4 + [True]
+        with unittest.mock.patch.object(faults, 'signal_decoder', side_effect=[faults.NotYet, faults.NotYet, 7]):
+            recovery.recover(there, 1)
+        self.assertEqual(there.happened, ['reload', 'end_decoder'])
 
 
 if __name__ == '__main__':

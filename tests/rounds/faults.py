@@ -89,6 +89,18 @@ def state_of(pid):
         return ''
 
 
+def kill_between_writes(pid):
+    """Kill a process of a server.
+
+    A signal that kills ends a write between two pages of memory, and this WAL has no image to
+    repair a block with: stock would not recover either.  One that stops lets the write end.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until('the stop of the process', lambda: state_of(pid) in 'TZX')
+        os.kill(pid, signal.SIGKILL)
+
+
 # ---------- the daemon ----------
 
 def running_daemon(stage):
@@ -237,12 +249,7 @@ def kill_server(stage, which):
         raise Missed('there was no startup process')
     pid = stage.server.pid if which == 'postmaster' else startup
     stage.may_end = True
-    # A signal that kills ends a write between two pages of memory, and this WAL has no image to
-    # repair a block with: stock would not recover either.  One that stops lets the write end.
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGSTOP)
-        wait_until('the stop of the process', lambda: state_of(pid) in 'TZX')
-        os.kill(pid, signal.SIGKILL)
+    kill_between_writes(pid)
     return which
 
 

@@ -14,6 +14,7 @@ from . import checks, faults, stage, workload
 LATEST = 0.8                    # share of stock's time until which faults happen: redoahead is faster
 SLOWER = 1.05                   # a recovery takes at most so many times as long as stock's
 SLACK = 1.0                     # and so many seconds more
+STUCK_AFTER = 5                 # seconds after which the background writer may be killed
 MOST_STARTS = 12                # of a server that faults end again and again
 PACES = (0, 0, 0.05)            # seconds that an archive takes for each segment
 OPTIONS = ((), (), (), ('--backend=fadvise',), ('--io-depth=4',), ('--files=3',), ('--readahead-limit=64',))
@@ -133,9 +134,11 @@ def recover(there, stock_seconds):
     end = begun + stage.PATIENCE
     while not there.server.ready():
         now = time.monotonic()
-        for each in [each for each in due if now - begun >= each.at * stock_seconds]:
-            if happen(there, each):
+        for each in due:
+            # One at a time, for it may end the server.
+            if now - begun >= each.at * stock_seconds and happen(there, each, (now - begun) / stock_seconds):
                 due.remove(each)
+                break
         there.do_due()
         if not there.server.running():
             restart(there)
@@ -146,8 +149,8 @@ def recover(there, stock_seconds):
     return there.server.seconds()
 
 
-def happen(there, planned):
-    """Have one fault happen; returns False if it must be tried again later."""
+def happen(there, planned, at):
+    """Have one fault happen, at a share of stock's time; returns False if it must be tried again later."""
     fault = faults.FAULTS[planned.name]
     try:
         if planned.name in there.site.missing:
@@ -158,7 +161,7 @@ def happen(there, planned):
         return False
     except faults.Missed as why:
         text = f'left out: {why}'
-    there.done.append(f'{planned.at:.2f} {planned.name}: {text}')
+    there.done.append(f'{at:.2f} {planned.name}: {text}')
     return True
 
 
@@ -168,25 +171,31 @@ def restart(there):
         raise postgres.PostgresError(f'the server ended: {there.server.read()[-3:]}')
     if len(there.servers) >= MOST_STARTS:
         raise postgres.PostgresError(f'the server ended {MOST_STARTS} times: {there.server.read()[-3:]}')
-    stage.wait_until('the end of the server', lambda: there.do_due() or has_ended(there))
+    wait_for_end(there)
     # A fault that ends a server at once, again and again, ends before the last start.
     there.do_due(all_of_it=len(there.servers) == MOST_STARTS - 1)
     there.done.append('recovery begun anew')
     there.start_server()
 
 
-def has_ended(there):
-    """Have all processes of the server that has gone ended?
+def wait_for_end(there):
+    """Wait for the end of all processes of a server whose postmaster has gone.
 
-    In stock, too, the background writer does not notice that the postmaster has gone while each
-    of its writes fails.
+    In stock, too, the background writer does not notice that while each of its writes fails.
     """
-    found = there.server_processes()
-    if 'damage_victim' in there.happened:
-        for pid in (pid for pid, command in found.items() if command.startswith('postgres: background writer')):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    return not found
+    def has_ended():
+        there.do_due()
+        return not there.server_processes()
+    try:
+        stage.wait_until('the end of the server', has_ended, STUCK_AFTER)
+    except postgres.PostgresError:
+        writers = [pid for pid, command in there.server_processes().items()
+                   if command.startswith('postgres: background writer')]
+        if 'damage_victim' in there.happened:
+            for pid in writers:
+                faults.kill_between_writes(pid)
+                there.done.append('background writer that cannot write killed')
+        stage.wait_until('the end of the server', has_ended)
 
 
 def finish(there, reference, outcome):
