@@ -86,6 +86,18 @@ class Rounds(unittest.TestCase):
             recovery.recover(there, 1)
         self.assertEqual(there.happened, ['reload', 'end_decoder'])
 
+    def test_a_background_writer_that_is_stuck_is_killed_and_nothing_else(self):
+        processes = {7: 'postgres: background writer ', 8: 'postgres: redoahead decoder '}
+        there = unittest.mock.Mock(done=[], happened=['damage_victim'], server_processes=lambda: processes)
+
+        def kill(pid):
+            self.assertEqual(pid, 7)
+            processes.clear()
+        with unittest.mock.patch.object(recovery, 'STUCK_AFTER', 0.01), \
+                unittest.mock.patch.object(faults, 'kill_between_writes', kill):
+            recovery.wait_for_end(there)
+        self.assertEqual(len(there.done), 1)
+
 
 if __name__ == '__main__':
     unittest.main()
