@@ -52,7 +52,8 @@ stop_redo() {				# LOG-LINE SETTING...
 has_taken_none() { no takes_records "$DATA"; }
 
 # End the decoder while redo is stopped.  The stopped process may hold a lock that the decoder
-# waits for, and signals don't interrupt that: let redo go on, no longer than it takes to look.
+# waits for, and signals don't interrupt that: only then let redo go on, no longer than it takes
+# to stop it again.  On a busy machine that is time enough to take records.
 end_decoder() {
 	kill -TERM "$decoder"
 	wait_until "the end of the decoder" decoder_has_ended
@@ -60,11 +61,12 @@ end_decoder() {
 }
 
 decoder_has_ended() {
-	local ended=0
-	kill -CONT "$startup"
-	is_gone "$decoder" || ended=1
-	kill -STOP "$startup"
-	return "$ended"
+	! is_gone "$decoder" || return 0
+	if grep -q futex "/proc/$decoder/wchan"; then
+		kill -CONT "$startup"
+		kill -STOP "$startup"
+	fi
+	return 1
 }
 
 ends_as_stock() { ends_as_stock_with "$connected" "$@"; }	# LOG-LINE...
@@ -315,8 +317,7 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
 	fail_wal_reads -f "$postmaster"
 	start_daemon "$DATA"
-	stop_startup "$DATA" "$DATA.log" 'the decoder begins' 3>&- &
-	stopper=$!
+	begin_stopper "$DATA" "$DATA.log" 'the decoder begins'
 	kill -CONT "$startup"
 	wait "$stopper"
 	wait_until "the error" has_failed

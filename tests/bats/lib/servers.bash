@@ -210,16 +210,27 @@ fast=(shared_buffers=512MB synchronous_commit=off)
 # status can be read in peace.
 start_server_and_stop_redo() {	# SERVER DATA LOG TEXT
 	local stopper
-	stop_startup "${@:2}" 3>&- &
-	stopper=$!
+	begin_stopper "${@:2}"
 	start_server --no-wait "$1" "$2" || { kill "$stopper"; return 1; }
 	wait "$stopper"
 }
 
-# The second half of it, to run beside the start.  One process, for redo may be over soon.
+# Its first half: a process, $stopper, that stops redo at the line.  On a busy machine, redo may
+# come to that before Python has started.
+begin_stopper() {			# DATA LOG TEXT
+	rm -f "$1.stopper"
+	stop_startup "$@" 3>&- &
+	stopper=$!
+	wait_until "what stops redo" test -e "$1.stopper"
+}
+
+# One process, and before others where that is allowed, for redo may be over soon.
 stop_startup() {			# DATA LOG TEXT
 	timeout "$patience" python3 -ISB -c '
-import os, signal, sys, time
+import contextlib, os, signal, sys, time
+
+with contextlib.suppress(OSError):
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
 def startup(data):
     with open(data + "/postmaster.pid") as file:
@@ -238,6 +249,7 @@ def stop(data, log, text):
             return True
     return False
 
+open(sys.argv[1] + ".stopper", "w").close()
 while True:
     try:
         if stop(*sys.argv[1:]):
