@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # Many small recoveries with random faults: tests/campaign.  A fixed seed, so that
 # what passed once passes again, for 50, and a fresh one, which is printed, for 10.
-# In the rounds of this seed, faults of all kinds happen.
+# For the rounds of this seed, faults of all kinds are drawn.
 
 # Lost otherwise: what no test of one fault alone finds.
 @test "60 recoveries end as stock's do, whatever happens to them" {
