@@ -90,9 +90,21 @@ def find_daemon(checkout=postgres.ROOT):
 
 
 def find_patched(checkout=postgres.ROOT):
-    """The patched build of a checkout, with its program."""
-    return dataclasses.replace(postgres.find_build('patched', checkout),
-                               daemon=find_daemon(checkout))
+    """The patched build of a checkout, with its program; neither may be older than its sources."""
+    build = postgres.find_build('patched', checkout)
+    built = os.path.join(build.prefix, 'complete')      # only where build-postgresql made it
+    if os.path.exists(built) and os.path.getmtime(built) < newest_source(checkout):
+        raise postgres.PostgresError(f'{build.prefix} is older than the patches and the extension; '
+                                     f'run scripts/build-postgresql patched in {checkout}')
+    return dataclasses.replace(build, daemon=find_daemon(checkout))
+
+
+def newest_source(checkout):
+    """When a file of which the patched build is made was last changed, seconds."""
+    return max(os.path.getmtime(os.path.join(place, name))
+               for part in (f'pg-patch/{postgres.MAJOR}', 'pg-patch/redoahead', 'userspace/common')
+               for place, _, names in os.walk(os.path.join(checkout, part))
+               for name in names if not name.endswith(('.o', '.so', '.bc')))
 
 
 class Progress:

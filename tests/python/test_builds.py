@@ -1,0 +1,51 @@
+"""Builds of a checkout that are older than what they are made of."""
+import os
+import shutil
+import tempfile
+import unittest
+
+from bench import postgres, script
+
+
+class Builds(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.mkdtemp(prefix='redoahead-builds.')
+        os.chmod(self.top, 0o755)
+        self.addCleanup(shutil.rmtree, self.top)
+        self.addCleanup(os.umask, os.umask(0o022))
+        self.prefix = f'build/pg/{postgres.MAJOR}/patched'
+        self.extension = self.write('pg-patch/redoahead/routine.c', '')
+        self.write(f'pg-patch/{postgres.MAJOR}/series', '')
+        self.write('userspace/common/implied.c', '')
+        self.write('Makefile', 'build/redoahead:\n')
+        self.program(f'{self.prefix}/bin/postgres', 'echo "postgres (PostgreSQL) 18.6"')
+        self.program('build/redoahead', 'true')
+        self.complete = self.write(f'{self.prefix}/complete', '')
+
+    def write(self, name, text):
+        path = os.path.join(self.top, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(text)
+        return path
+
+    def program(self, name, text):
+        os.chmod(self.write(name, f'#!/bin/sh\n{text}\n'), 0o755)
+
+    def later(self, path):
+        os.utime(path, (os.path.getmtime(self.complete) + 1,) * 2)
+
+    def test_a_server_older_than_its_extension_is_refused(self):
+        """Lost otherwise: hours of measuring what was changed before it was built."""
+        self.assertEqual(script.find_patched(self.top).prefix, os.path.join(self.top, self.prefix))
+        self.later(self.write('pg-patch/redoahead/routine.o', ''))
+        script.find_patched(self.top)
+        self.later(self.extension)
+        with self.assertRaisesRegex(postgres.PostgresError, 'patched is older than .*; run '
+                                    f'scripts/build-postgresql patched in {self.top}'):
+            script.find_patched(self.top)
+
+    def test_an_installation_of_other_origin_has_no_age(self):
+        self.later(self.extension)
+        os.unlink(self.complete)
+        script.find_patched(self.top)
