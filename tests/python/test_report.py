@@ -92,6 +92,9 @@ class Tables(unittest.TestCase):
         for path in paths:
             found = results.read(os.path.join(postgres.ROOT, path))
             self.assertEqual(report.put_into(text, path, found), text)
+        for size, rounds in ('small', 3), ('full', 1):
+            with self.assertRaisesRegex(report.host.HostError, f'{rounds} rounds of size {size}'):
+                report.put_into(text, 'f', result_of([], size=size, rounds=rounds))
 
     def test_each_results_file_is_cited_and_each_cited_one_is_there(self):
         cited = set()

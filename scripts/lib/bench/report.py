@@ -196,6 +196,9 @@ def summary_table(result):
 
 def put_into(text, path, result):
     """The text with the table of a results file between the markers of its major release."""
+    if result.header['size'] != 'full' or result.header['rounds'] < 3:
+        raise host.HostError(f'{path} has {result.header["rounds"]} rounds of size '
+                             f'{result.header["size"]}; README.md shows 3 of size full at least')
     major = result.header['postgresql']['stock'].partition('.')[0]
     first, last = (f'<!-- results of PostgreSQL {major}: {each} -->' for each in ('begin', 'end'))
     head, begin, rest = text.partition(first)
