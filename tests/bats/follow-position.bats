@@ -109,7 +109,7 @@ links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
 	namespace=$!
 	wait_until "the namespace" pgrep -P "$namespace" -x sleep
 	init=$(pgrep -P "$namespace" -x sleep)
-	follow_as=(nsenter --target "$init" --pid --mount --)
+	follow_as=(nsenter --target "$init" --pid --mount --root --)
 	as_user=("${follow_as[@]}" "${as_user[@]}")
 	copy_cluster "$WORK/crashed" "$DATA"
 	feed_from_archive "$DATA"

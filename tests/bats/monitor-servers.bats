@@ -7,11 +7,6 @@ load lib/follow
 
 setup_file() { follow_setup; }
 
-read_status() {				# DATA
-	as_server_user "$redoahead_root/tests/bats/lib/status_client.py" read \
-		"$1/pg_stat_tmp/redoahead-status.sock" >"$CASE/status" 2>/dev/null
-}
-
 status_is() {				# DATA VALUE NAME...
 	local data=$1 value=$2
 	shift 2

@@ -129,7 +129,7 @@ another_runs() {			# PID
 }
 
 # Run a command where the daemon sees the files that it sees.
-beside() { nsenter -t "$(main_pid "$daemon")" -m setpriv "--reuid=$redoahead_user" --clear-groups -- "$@"; }
+beside() { nsenter -t "$(main_pid "$daemon")" -m -r setpriv "--reuid=$redoahead_user" --clear-groups -- "$@"; }
 
 # Lost otherwise: the start of a recovery, which is where a cold cache costs most.
 @test "the daemon starts with the server, before it" {

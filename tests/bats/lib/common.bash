@@ -38,6 +38,15 @@ no() {						# COMMAND...
 	fi
 }
 
+# Why no BPF program can be loaded here; nothing if one can.
+why_no_bpf() {
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "needs root"
+	elif ! bpftool feature probe kernel 2>/dev/null | grep -q 'program_type raw_tracepoint is available'; then
+		echo "the kernel allows no BPF programs"
+	fi
+}
+
 # Remove files, or all files of a directory, and nothing else, from the page cache.
 evict() {					# FILE|DIRECTORY...
 	find -L "$@" -type f -print0 | /usr/bin/python3 -IS -c '

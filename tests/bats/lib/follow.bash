@@ -21,6 +21,13 @@ stop_follow() {				# DATA
 follow_logs() { grep -qE -- "$2" "$1.follow.log" || { cat "$1.follow.log" >&2; return 1; }; }		# DATA PATTERN
 has_followed() { grep -q 'recovery ended' "$1.follow.log"; }
 
+# Its status document, or that of a daemon, as $CASE/status.  The server's user may not be able
+# to read the client.
+read_status() {				# DATA
+	as_server_user /usr/bin/python3 - read "$1/pg_stat_tmp/redoahead-status.sock" \
+		<"$redoahead_root/tests/bats/lib/status_client.py" >"$CASE/status" 2>/dev/null
+}
+
 # What the server must not notice: all it logs is what it logs without.  Redo waits until the
 # recovery has been found.
 recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
@@ -40,16 +47,7 @@ follow_setup() {
 	recover_with "$STOCK" "$WORK/recovered"
 }
 
-# Why no BPF program can be loaded here; nothing if one can.
-why_no_bpf() {
-	if [ "$(id -u)" -ne 0 ]; then
-		echo "needs root"
-	elif ! bpftool feature probe kernel 2>/dev/null | grep -q 'program_type raw_tracepoint is available'; then
-		echo "the kernel allows no BPF programs"
-	fi
-}
-
-# Skip there; otherwise set $methods to the attach methods that the kernel has.
+# Skip where no BPF program can be loaded; otherwise set $methods to the attach methods that the kernel has.
 need_bpf() {
 	local reason
 	reason=$(why_no_bpf)

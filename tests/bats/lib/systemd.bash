@@ -70,14 +70,16 @@ has_booted() {
 }
 
 halt_machine() {
-	[ -s "$WORK/init" ] || return 0
-	kill -KILL "$(<"$WORK/init")"
-	wait_until "the end of systemd" is_gone "$(<"$WORK/unshare")"
+	[ -s "$WORK/cgroup" ] || return 0
+	if [ -s "$WORK/init" ]; then
+		kill -KILL "$(<"$WORK/init")"
+		wait_until "the end of systemd" is_gone "$(<"$WORK/unshare")"
+	fi
 	find "$(<"$WORK/cgroup")" -depth -type d -exec rmdir {} + 2>/dev/null || true
 }
 
 # Run a command on the machine.
-inside() { timeout "$patience" nsenter -t "$(<"$WORK/init")" -m -p -C -u -i -n -- "$@"; }
+inside() { timeout "$patience" nsenter -t "$(<"$WORK/init")" -m -p -C -u -i -n -r -- "$@"; }
 sc() { inside systemctl --no-pager "$@"; }
 property() { sc show -P "$2" "$1"; }			# UNIT NAME
 
