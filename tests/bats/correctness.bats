@@ -279,12 +279,6 @@ run_mix() {					# DATA TRANSACTIONS
 	pgbench "$1" -n -c 4 -t "$2"
 }
 
-has_replayed_all() {		# FROM DATA
-	local lsn
-	lsn=$(sql "$1" -c "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end")
-	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$lsn'")" = t ]
-}
-
 has_replayed_beyond() {		# LSN DATA
 	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() > '$1'")" = t ]
 }

@@ -42,14 +42,9 @@ make_standby() {			# PRIMARY STANDBY
 
 # Does the status have the end of the primary's WAL?
 knows_primary() {			# PRIMARY STANDBY
-	as_server_user "$redoahead_root/tests/bats/lib/status_client.py" read \
-		"$2/pg_stat_tmp/redoahead-status.sock" >"$CASE/status" &&
+	read_status "$2" &&
 		[ "$(json_member "$CASE/status" recovery primary_lsn | sed 's,/0*,/,')" = \
 			"$(sql "$1" -c 'select pg_current_wal_lsn()' | sed 's,/0*,/,')" ]
-}
-
-has_replayed_all() {		# PRIMARY STANDBY
-	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$(sql "$1" -c 'select pg_current_wal_lsn()')'")" = t ]
 }
 
 # Lost otherwise: standbys, and all recoveries after a promotion.
@@ -125,15 +120,19 @@ has_replayed_all() {		# PRIMARY STANDBY
 	copy_cluster "$DATA" "$CASE/alone"
 	evict "$DATA"
 	start_follow "$DATA"
+	# Redo is over soon: it waits on the second timeline until that is noticed.
+	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.log" \
+		"restored log file \"$(ls "$CASE/archive" | grep -xE '00000002[0-9A-F]{16}' | sed -n 2p)\""
+	wait_until "the second timeline" follow_logs "$DATA" 'following timeline 2'
+	kill -CONT "$(startup_pid "$DATA")"
+	start_server --no-wait "$STOCK" "$CASE/alone"
 	for each in "$DATA" "$CASE/alone"; do
-		start_server --no-wait "$STOCK" "$each"
 		wait_until "the end of recovery" is_ready "$each"
 		[ "$(sql "$each" -c 'select timeline_id from pg_control_checkpoint()')" = 3 ]
 		stop_server "$each"
 	done
 	wait_until "the end for follow" has_followed "$DATA"
 	stop_follow "$DATA"
-	follow_logs "$DATA" 'following timeline 2'
 	# Nothing was decoded of what only the first timeline has.
 	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")
 	decoded=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$DATA.follow.log")

@@ -33,12 +33,7 @@ prefault() { as_server_user "$WORK/redoahead" prefault -D "$DATA" "$@"; }
 
 # The records of a resource manager, from a position on.
 records() {					# RESOURCE-MANAGER [LSN]
-	as_server_user "$PATCHED/bin/pg_waldump" -p "$DATA/pg_wal" -r "$1" --start="${2:-$(redo_lsn)}" 2>/dev/null
-}
-
-# Where recovery begins.
-redo_lsn() {
-	as_server_user "$PATCHED/bin/pg_controldata" "$DATA" | sed -n "s/^Latest checkpoint's REDO location: *//p"
+	as_server_user "$PATCHED/bin/pg_waldump" -p "$DATA/pg_wal" -r "$1" --start="${2:-$(redo_lsn "$DATA")}" 2>/dev/null
 }
 
 # The command must fail with this message.

@@ -50,11 +50,6 @@ base_backup() {				# SERVER DATA TO [OPTION...]
 	rm "$to"/.s.PGSQL.*.lock
 }
 
-# Where redo starts, and where WAL ends.
-redo_lsn() {				# DATA
-	"$PATCHED/bin/pg_controldata" "$1" | sed -n "s/^Latest checkpoint's REDO location: *//p"
-}
-
 # pg_waldump of all WAL from the last redo pointer on; the end of WAL is no error.
 waldump() {					# SERVER DATA [OPTION...]
 	local server=$1 data=$2

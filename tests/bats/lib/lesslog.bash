@@ -115,6 +115,3 @@ backup_range() {
 		"$PLAIN"/*.backup
 }
 
-has_replayed_all() {		# FROM DATA
-	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$(sql "$1" -c "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end")'")" = t ]
-}

@@ -146,6 +146,18 @@ has_begun() {				# DATA LINES-OF-ITS-LOG-BEFORE
 	kill -0 "$(head -n 1 "$1/postmaster.pid")" || tail -n "+$(($2 + 1))" "$1.log" | grep -qE 'FATAL|shut down'
 }
 
+# Where redo starts, by pg_control.
+redo_lsn() {				# DATA
+	as_server_user "$PATCHED/bin/pg_controldata" -D "$1" | sed -n "s/^Latest checkpoint's REDO location: *//p"
+}
+
+# Has a standby replayed all that a server, which may be a standby, too, has now?
+has_replayed_all() {		# FROM STANDBY
+	local lsn
+	lsn=$(sql "$1" -c "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end")
+	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$lsn'")" = t ]
+}
+
 stop_server() {				# DATA [MODE]
 	local postmaster
 	postmaster=$(head -n 1 "$1/postmaster.pid" 2>/dev/null) || true
