@@ -37,7 +37,10 @@ class Preload:
         self.library, self.output = library, output
 
     def command(self, arguments):
-        return ['env', f'LD_PRELOAD={self.library}', f'TIME_ZSTD={self.output}', *arguments]
+        # Only in what the server's user starts, who can replace the library.
+        where = arguments.index('--') + 1 if '--' in arguments else 0
+        return [*arguments[:where], 'env', f'LD_PRELOAD={self.library}',
+                f'TIME_ZSTD={self.output}', *arguments[where:]]
 
 
 def read(path, functions):
@@ -122,9 +125,10 @@ def opened(bench, part):
     scale = part.facts['scale']
     with bench.place('fpi-servers') as place:
         library = os.path.join(place, 'time_zstd.so')
-        postgres.compile_with('scripts/fpi/time_zstd.c', [
-            'gcc', '-O2', '-Wall', '-shared', '-fPIC',
-            os.path.join(postgres.ROOT, 'scripts/fpi/time_zstd.c'), '-o', library, '-ldl'])
+        with open(os.path.join(postgres.ROOT, 'scripts/fpi/time_zstd.c'), encoding='ascii') as source:
+            postgres.compile_with('scripts/fpi/time_zstd.c', [
+                'gcc', '-O2', '-Wall', '-shared', '-fPIC', '-x', 'c', '-', '-o', library, '-ldl'],
+                **{**postgres.as_owner(), 'stdin': source})
         base = make_base(bench.builds['stock'], place, scale, bench.progress.say)
         directory = os.path.join(place, 'data')
 
