@@ -98,6 +98,15 @@ def write(path, text):
         file.write(text)
 
 
+def remove_leftovers(instances):
+    """Remove the instances of runs that were killed; the kernel would keep their buffers."""
+    for name in os.listdir(instances):
+        found = re.fullmatch(r'redoahead-(\d+)-\d+', name)
+        if found and not os.path.exists(f'/proc/{found[1]}'):
+            with contextlib.suppress(OSError):      # its reader has not ended yet
+                os.rmdir(os.path.join(instances, name))
+
+
 class Trace:
     """Page cache events of one file system, written to a file while the `with` block lasts.
 
@@ -120,6 +129,7 @@ class Trace:
     def __enter__(self):
         with self.stack:
             point = self.stack.enter_context(tracefs())
+            remove_leftovers(f'{point}/instances')
             instance = f'{point}/instances/redoahead-{os.getpid()}-{len(self.events)}'
             os.mkdir(instance)
             self.stack.callback(os.rmdir, instance)
