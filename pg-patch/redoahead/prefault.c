@@ -57,14 +57,14 @@
 #define MIN_AVAILABLE	(512 * 1024 * 1024)
 
 /*
- * Buffers between two looks at how much memory is available.  A look takes as long as
+ * Buffers between two checks of how much memory is available.  A check takes as long as
  * populating half a chunk.
  */
 #define CHECK_BUFFERS	(16 * CHUNK_BUFFERS)
 
 /*
- * The worker exits if redo uses no more buffers for so long, in ms.  If redo goes on,
- * it is slow enough to allocate them itself.
+ * The worker exits if redo comes to no further chunk for so long, in ms, also while memory
+ * is short.  If redo goes on, it is slow enough to allocate buffers itself.
  */
 #define IDLE_MS			10000
 
@@ -231,8 +231,7 @@ redoahead_prefault_main(Datum arg)
 			int			events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 										   WAIT_MS, wait_event);
 
-			if ((events & WL_TIMEOUT) && done >= wanted)
-				idle_ms += WAIT_MS;
+			idle_ms = (events & WL_TIMEOUT) ? idle_ms + WAIT_MS : 0;
 			ResetLatch(MyLatch);
 			if (ConfigReloadPending)
 			{

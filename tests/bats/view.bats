@@ -2,6 +2,7 @@
 # The view pg_stat_redoahead and the settings of the extension, as a DBA meets
 # them: on a hot standby in recovery, after recovery, and without a daemon.
 
+load lib/machine
 load lib/servers
 
 setup_file() {
@@ -133,6 +134,33 @@ feed_until_view() {			# EXPRESSION
 	stop_daemon "$DATA"
 }
 
+# Lost otherwise: memory that the server does not have, and the slot, for as long as it has none.
+@test "where memory is short, the worker populates nothing, and ends" {
+	need_memory_cgroup
+	local cgroup worker
+	cgroup=$(python $$ <<-'EOF'
+		import sys
+		from bench import cgroup
+		limit = cgroup.MemoryLimit(450 << 20)
+		limit.directory = f'{limit.top}/{cgroup.PREFIX}{sys.argv[1]}'
+		limit.__enter__()
+		print(limit.directory)
+	EOF
+	)
+	as_user=(sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$cgroup" "${as_user[@]}")
+	settings "$DATA" shared_buffers=256MB huge_pages=off
+	start_daemon "$DATA"
+	begin_standby
+	feed_until_view "state = 'connected'"
+	wait_until "the worker" prefault_worker "$DATA"
+	worker=$(prefault_worker "$DATA")
+	wait_until "the worker's end" is_gone "$worker"
+	view "state = 'connected'"
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+	wait_until "the end of the cgroup" rmdir "$cgroup"
+}
+
 prefault_worker() {			# DATA
 	pgrep -P "$(head -n 1 "$1/postmaster.pid")" -f 'redoahead prefault'
 }
@@ -174,7 +202,7 @@ prefault_worker() {			# DATA
 # Lost otherwise: recovery on a release whose WAL is not what the extension takes it for.
 @test "where the extension does not know the WAL, recovery is as in stock, after one log line" {
 	local built=$WORK/unknown
-	install -d -o "$redoahead_user" "$built"
+	mkdir "$built"
 	cp -R "$BATS_TEST_DIRNAME"/../../pg-patch/redoahead/. "$BATS_TEST_DIRNAME/../../userspace/common" "$built"
 	sed -i -E "s/\{$pg_major, 0x(....),/{$pg_major, 0xFFFF,/" "$built/common/wal_format.c"
 	make -s -C "$built" clean PG_CONFIG="$PATCHED/bin/pg_config"

@@ -41,7 +41,5 @@ need_btrfs() { need 'compressed, loop' 'compressed.missing("zstd") or loop.missi
 # Skip where memory cannot be limited.
 need_memory_cgroup() {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to make a cgroup"
-	grep -qE '^[^ ]+ [^ ]+ cgroup [^ ]*\<memory\>' /proc/self/mounts ||
-		grep -qsw memory /sys/fs/cgroup/cgroup.controllers ||
-		skip "the kernel or the container has no memory cgroups"
+	need recoveries 'recoveries.limit_missing()'
 }
