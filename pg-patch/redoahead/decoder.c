@@ -44,12 +44,12 @@
 
 /*
  * Records that redo takes from the startup process itself between two runs.  That doubles
- * after each run that gave less, or that was left.
+ * after each run that gave less, or whose decoder did not respond.
  */
 #define RECORDS_BEFORE_NEXT		1024
 #define MAX_RECORDS_BEFORE_NEXT	(1024 * 1024 * 1024)
 
-/* How often to look for a record before sleeping, and how long to sleep, us. */
+/* How often to check for a record before sleeping, and how long to sleep, us. */
 #define SPINS				200
 #define SLEEP_US			20
 
@@ -66,12 +66,15 @@ static struct
 	bool		active;			/* begun, and not over */
 	bool		taking;			/* records are taken from it */
 	bool		impossible;		/* it could not be started */
+	bool		stalled;		/* the decoder did not respond */
 	uint64		taken;			/* records that were taken */
 	uint64		handed;			/* as last read */
 	uint64		wait_until;		/* records that redo must have come to before the next run */
 	uint32		next_wait;		/* how many more after this run */
 	XLogSegNo	segment;		/* in the process title */
 } run = {.next_wait = RECORDS_BEFORE_NEXT};
+
+static uint32 wait_event;		/* while waiting for a record; 0 before the first run */
 
 /*
  * May a run begin now?  Only on the last timeline: before that, which file has the next
@@ -85,6 +88,28 @@ may_begin(const Prefetcher *p, const XLogReaderState *reader)
 		reader->seg.ws_tli == recoveryTargetTLI && reader->latestPageTLI == recoveryTargetTLI &&
 		decoder__is_usable() &&
 		pg_atomic_read_u32(&decoder->busy) == 0;
+}
+
+/* Log, once, why no run begins. */
+static void
+log_refusal(bool too_small)
+{
+	static bool logged;
+
+	if (logged || !decoder__is_usable())
+		return;
+	logged = true;
+	if (too_small)
+		ereport(LOG,
+				(errmsg("redoahead: the decode buffer is too small for the decoder, which needs %d kB; the startup process decodes WAL itself",
+						MIN_BUFFER_SIZE / 1024),
+				 errhint("You might need to increase \"%s\", or there is too little memory.",
+						 "redoahead.decode_buffer_size")));
+	else
+		ereport(LOG,
+				(errmsg("redoahead: too little memory is reserved for the decoder; the startup process decodes WAL itself"),
+				 errhint("You might need to restart the server after \"%s\" or \"%s\" was increased.",
+						 "redoahead.lookahead", "redoahead.decode_buffer_size")));
 }
 
 /* Begin a run after a record. */
@@ -112,7 +137,12 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	run.wait_until = p->records + run.next_wait;
 	if (buffer_size < MIN_BUFFER_SIZE ||
 		!decoder__allocate(p->distance, buffer_size, blocks))
+	{
+		log_refusal(buffer_size < MIN_BUFFER_SIZE);
 		return;
+	}
+	if (wait_event == 0)
+		wait_event = WaitEventExtensionNew("RedoaheadDecodedRecord");
 
 	prefetcher__add_counters(&p->counters, &counters);
 	d->begin_lsn = last->next_lsn;
@@ -122,7 +152,7 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	pg_atomic_write_u32(&d->busy, 1);
 
 	run.active = RegisterDynamicBackgroundWorker(&worker, NULL);
-	run.taking = false;
+	run.taking = run.stalled = false;
 	run.taken = run.handed = 0;
 	run.segment = 0;
 	if (!run.active)
@@ -137,13 +167,6 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	ereport(DEBUG1,
 			(errmsg_internal("redoahead: the decoder begins %u block references ahead of redo",
 							 lookahead__length(&p->lookahead))));
-}
-
-/* Try less often. */
-static void
-back_off(void)
-{
-	run.next_wait = Min(2 * run.next_wait, MAX_RECORDS_BEFORE_NEXT);
 }
 
 /* Of the last run, if there was one, no record is used any more. */
@@ -167,8 +190,8 @@ decoder__stop(Prefetcher *p)
 	ereport(DEBUG1,
 			(errmsg_internal("redoahead: took %llu records from the decoder; the startup process is %u block references ahead",
 							 (unsigned long long) run.taken, lookahead__length(&p->lookahead))));
-	if (run.taken < run.next_wait)
-		back_off();
+	if (run.stalled || run.taken < run.next_wait)
+		run.next_wait = Min(2 * run.next_wait, MAX_RECORDS_BEFORE_NEXT);
 	run.wait_until = p->records + run.next_wait;
 	if (!run.taking)
 		release_run();
@@ -246,9 +269,8 @@ has_record(void)
 	Decoder    *d = decoder;
 	uint64		begun = 0;
 	bool		ended = false;
-	bool		stalled = false;
 
-	for (int i = 0; run.taken == run.handed && !ended && !stalled; i++)
+	for (int i = 0; run.taken == run.handed && !ended && !run.stalled; i++)
 	{
 		/* What it handed over before it ended is visible after that. */
 		ended = pg_atomic_read_u32(&d->ended) != 0 || pg_atomic_read_u32(&d->busy) == 0;
@@ -264,26 +286,21 @@ has_record(void)
 		}
 		if (begun == 0)
 			begun = now_ms();
-		stalled = now_ms() - begun > STALL_TIMEOUT_MS;
-		pgstat_report_wait_start(PG_WAIT_EXTENSION);
+		run.stalled = now_ms() - begun > STALL_TIMEOUT_MS;
+		pgstat_report_wait_start(wait_event);
 		pg_usleep(SLEEP_US);
 		pgstat_report_wait_end();
 	}
 	if (run.taken != run.handed)
 		return true;
-	if (stalled)
-	{
-		if (run.taken >= run.next_wait)
-			back_off();
-		if (d->pid == 0)
-			ereport(LOG,
-					(errmsg("redoahead: the decoder has not started after %d ms; the startup process decodes WAL itself",
-							STALL_TIMEOUT_MS)));
-		else
-			ereport(LOG,
-					(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
-							d->pid, STALL_TIMEOUT_MS)));
-	}
+	if (run.stalled && d->pid == 0)
+		ereport(LOG,
+				(errmsg("redoahead: the decoder has not started after %d ms; the startup process decodes WAL itself",
+						STALL_TIMEOUT_MS)));
+	else if (run.stalled)
+		ereport(LOG,
+				(errmsg("redoahead: decoder (PID %d) has not responded for %d ms; the startup process decodes WAL itself",
+						d->pid, STALL_TIMEOUT_MS)));
 	return false;
 }
 
@@ -373,7 +390,7 @@ decoder__replaying(Prefetcher *p)
 XLogRecPtr
 decoder__decode_lsn(const Prefetcher *p)
 {
-	/* The decoder may be writing it: what it was a moment ago will do. */
+	/* The decoder may be writing it; a stale value is harmless. */
 	return run.active ? Max(p->lookahead.decode_lsn, decoder->prefetcher.lookahead.decode_lsn) :
 		p->lookahead.decode_lsn;
 }

@@ -75,10 +75,15 @@ decoder__init(void)
 	Layout		l;
 	char	   *mapping;
 
-	/* With one CPU, there is nothing to gain. */
-	if (!redoahead_decoder ||
-		(sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < 2))
+	if (!redoahead_decoder)
 		return;
+	/* There is nothing to gain. */
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < 2)
+	{
+		ereport(LOG,
+				(errmsg("redoahead: there is one CPU, so no decoder is used; the startup process decodes WAL itself")));
+		return;
+	}
 
 	l = layout(redoahead_lookahead, redoahead_decode_buffer_size * (size_t) 1024,
 			   prefetcher__max_recent_blocks(redoahead_lookahead));
@@ -101,8 +106,11 @@ decoder__init(void)
 static void
 release_memory(void)
 {
-	if (madvise(memory, memory_size, MADV_REMOVE) < 0)
-		unusable = true;
+	if (madvise(memory, memory_size, MADV_REMOVE) == 0 || unusable)
+		return;
+	unusable = true;
+	ereport(LOG,
+			(errmsg("redoahead: could not release the decoder's memory: %m; the startup process decodes WAL itself")));
 }
 
 /*
@@ -114,8 +122,13 @@ decoder__shmem_init(void)
 {
 	if (!decoder || IsUnderPostmaster)
 		return;
-	if (pg_atomic_read_u32(&decoder->busy) != 0)
+	if (pg_atomic_read_u32(&decoder->busy) != 0 && decoder->pid != 0 && !unusable)
+	{
 		unusable = true;
+		ereport(LOG,
+				(errmsg("redoahead: the decoder (PID %d) was running when a process crashed; the startup process decodes WAL itself until the server is restarted",
+						decoder->pid)));
+	}
 	memset(decoder, 0, sizeof(*decoder));
 	release_memory();
 }

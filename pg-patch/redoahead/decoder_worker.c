@@ -186,6 +186,7 @@ decode(XLogPrefetcher *prefetcher)
 {
 	Decoder    *d = decoder;
 	XLogRecPtr	handed_lsn = d->previous_lsn;
+	uint32		wait_event = WaitEventExtensionNew("RedoaheadDecoderMain");
 
 	while (!ShutdownRequestPending && pg_atomic_read_u32(&d->stop) == 0)
 	{
@@ -209,7 +210,7 @@ decode(XLogPrefetcher *prefetcher)
 		if (self.handed > 0)
 			handed_lsn = d->records[(self.handed - 1) & d->mask]->lsn;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 SLEEP_MS, PG_WAIT_EXTENSION);
+						 SLEEP_MS, wait_event);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

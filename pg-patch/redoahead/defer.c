@@ -6,7 +6,7 @@
  * dirtied is on disk.  The server can do as when a standby is promoted: the
  * checkpoint begins when recovery has ended, beside the first clients.  If the server
  * crashes again before it is complete, recovery begins where the last one began.
- * The server does not ask where that would be wrong: see CanDeferCheckpoint().
+ * The server does not call the hook where that would be wrong: see CanDeferCheckpoint().
  *
  * The WAL of that recovery takes its space until then.  A server that has crashed
  * because pg_wal was full must first recycle WAL, so it waits for the checkpoint.

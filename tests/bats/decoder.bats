@@ -20,6 +20,12 @@ setup_file() {
 	recover_with "$STOCK" "$WORK/reference"
 }
 
+# A test of one CPU has the tag one-cpu.
+setup() {
+	case_begin
+	[ "$(nproc)" -gt 1 ] || [[ " ${BATS_TEST_TAGS[*]-} " == *" one-cpu "* ]] || skip "there is one CPU"
+}
+
 # Where tests beside this one take all CPUs, the decoder would be too slow for redo.
 [ "$(id -u)" -ne 0 ] || as_user=(nice -n -10 "${as_user[@]}")
 
@@ -115,7 +121,7 @@ shared_kb() {				# DATA
 # Block references in the WAL from where redo starts.
 references() {				# DATA
 	local start
-	start=$("$PATCHED/bin/pg_controldata" "$1" | sed -n "s/.*REDO location: *//p")
+	start=$(redo_lsn "$1")
 	{ "$PATCHED/bin/pg_waldump" -p "$1/pg_wal" -s "$start" 2>/dev/null || true; } | grep -o 'blkref #' | wc -l
 }
 
@@ -178,6 +184,19 @@ references() {				# DATA
 	no takes_records "$DATA"
 	no grep -q 'redoahead decoder' "$DATA.log"
 	ends_as_stock
+}
+
+# Lost otherwise: CPU time, where redo has to share one CPU with it.
+# bats test_tags=one-cpu
+@test "with one CPU the startup process decodes all WAL" {
+	as_user=(taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')" "${as_user[@]}")
+	copy_crashed
+	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	no takes_records "$DATA"
+	no grep -q 'the decoder begins' "$DATA.log"
+	ends_as_stock_with '^there is one CPU, so no decoder is used' "$connected"
 }
 
 # Lost otherwise: recovery, which would wait as long as it is stopped.
@@ -244,7 +263,7 @@ references() {				# DATA
 	stop_amid_run
 	kill -CONT "$startup"
 	kill -KILL "$decoder"
-	ends_as_stock "$connected"
+	ends_as_stock "^the decoder \(PID $decoder\) was running when a process crashed" "$connected"
 	grep -q 'redoahead decoder.* was terminated by signal 9' "$DATA.log"
 	# Nor is it used again.
 	[ "$(grep -c "taking records from the decoder" "$DATA.log")" -eq 1 ]
@@ -257,6 +276,30 @@ references() {				# DATA
 	start_daemon "$DATA"
 	start_server "$PATCHED" "$DATA"
 	ends_as_stock '^no background worker slot for the decoder; the startup process decodes WAL itself$'
+}
+
+# Lost otherwise: the reason why no decoder is used.
+@test "a decode buffer that is too small for the decoder is logged once" {
+	copy_crashed
+	settings "$DATA" redoahead.decoder=on redoahead.decode_buffer_size=1MB
+	start_daemon "$DATA"
+	start_server "$PATCHED" "$DATA"
+	ends_as_stock '^the decode buffer is too small for the decoder, which needs 4096 kB'
+}
+
+# Lost otherwise: the same, and memory behind that of the decoder.
+@test "a decode buffer that a reload enlarges beyond what is reserved is logged once" {
+	copy_crashed
+	settings "$DATA" redoahead.decoder=on redoahead.decode_buffer_size=4MB
+	start_daemon "$DATA"
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'redoahead: connected'
+	startup=$(startup_pid "$DATA")
+	wait_until "the stop" is_stopped "$startup"
+	settings "$DATA" redoahead.decode_buffer_size=256MB
+	kill -HUP "$(head -n 1 "$DATA/postmaster.pid")"
+	wait_until "the signal" grep -q '^ShdPnd:.*[13579bdf]$' "/proc/$startup/status"
+	kill -CONT "$startup"
+	ends_as_stock '^too little memory is reserved for the decoder'
 }
 
 ends_without_daemon() {

@@ -13,7 +13,7 @@ from . import stage
 
 # States of a connection by the lines that the server logs: pattern -> (before, after).
 ANY = ('off', 'connected', 'stalled')
-DECODER = r'(the decoder|decoder \(PID \d+\)) has not (responded|started)'      # one line for each
+DECODER = '.*; the startup process decodes WAL itself'      # there is none; one line for each
 TRANSITIONS = (
     ('connected to daemon', ('off',), 'connected'),
     ('lost connection to daemon', ('connected', 'stalled'), 'off'),
