@@ -107,7 +107,7 @@ load lib/bench
 }
 
 @test "trace: recoveries with and without redoahead trace" {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to trace"
+	[ -z "$(why_no_bpf)" ] || skip "$(why_no_bpf)"
 	measure trace --case pgbench-off
 	look_at trace <<-'EOS'
 	assert sorted(run['config'] for run in runs) == ['redoahead', 'traced'], runs

@@ -42,7 +42,14 @@ with_io_method() {			# SETTING...
 		with_io_method io_method=worker io_workers=1
 	fi
 }
-@test "io_method = io_uring" { with_io_method io_method=io_uring; }
+need_io_uring() {
+	as_server_user "$WORK/redoahead" check -D "$WORK/crashed" --bindir "$PATCHED/bin" |
+		grep -qE '^ok +io_uring ' || skip "io_uring cannot be used here"
+}
+@test "io_method = io_uring" {
+	need_io_uring
+	with_io_method io_method=io_uring
+}
 
 # Lost otherwise: recovery where all workers are taken, or none is allowed.
 @test "without a free worker slot nothing but the worker is missing" {
@@ -89,7 +96,7 @@ with_blocks_of() {			# KILOBYTES
 	reload "$CASE/crashed"
 	pgbench "$CASE/crashed" -n -N -M prepared -c 4 -t 2000
 	crash_server "$CASE/crashed"
-	as_server_user "$PATCHED/bin/pg_waldump" --stats -p "$CASE/crashed/pg_wal" -s "$(redo_of "$CASE/crashed")" \
+	as_server_user "$PATCHED/bin/pg_waldump" --stats -p "$CASE/crashed/pg_wal" -s "$(redo_lsn "$CASE/crashed")" \
 		>"$CASE/waldump" 2>/dev/null || true
 	# Bytes of images, in the table of records, which is the first.
 	awk '$1 == "Total" { print; images = $5; exit } END { exit images < 100000 }' "$CASE/waldump" >&2
@@ -105,14 +112,11 @@ with_blocks_of() {			# KILOBYTES
 	good_checksums "$DATA"
 	same_data "$CASE/crashed" "$DATA"
 }
-redo_of() {					# DATA
-	as_server_user "$PATCHED/bin/pg_controldata" -D "$1" | sed -n "s/^Latest checkpoint's REDO location: *//p"
-}
 @test "blocks of 16 kB" { with_blocks_of 16; }
 @test "blocks of 32 kB" { with_blocks_of 32; }
 
-# The segment that is being replayed, as a number; nothing if recovery has ended.
-replayed_segment() {		# DATA
+# The segment that is being read, as a number; nothing if recovery has ended.
+segment_read() {		# DATA
 	local title
 	title=$(ps -o args= -p "$(startup_pid "$1")" 2>/dev/null) || return 0
 	[[ $title != *' recovering '* ]] || echo $((16#${title: -8}))
@@ -122,6 +126,8 @@ replayed_segment() {		# DATA
 @test "of two clusters that recover at once, with a daemon each, neither starves" {
 	local second=$CASE/second data first last segment slower daemons=() stopped=()
 	copy_crashed
+	# WAL is read half a segment ahead of redo.
+	settings "$DATA" redoahead.lookahead=1024 redoahead.decode_buffer_size=512kB wal_decode_buffer_size=512kB
 	copy_cluster "$DATA" "$second"
 	last=$(ls "$DATA/pg_wal" | grep -E '^[0-9A-F]{24}$' | sort | tail -n 1)
 	evict "$DATA" "$second"
@@ -138,7 +144,7 @@ replayed_segment() {		# DATA
 	wait_until "the end of a recovery" either_is_ready
 	slower=$second
 	is_ready "$DATA" || slower=$DATA
-	segment=$(replayed_segment "$slower")
+	segment=$(segment_read "$slower")
 	wait_until "the end of the other" is_ready "$slower"
 	first=$(sed -n 's/.*redo starts at 0\/\([0-9A-F]*\).*/\1/p' "$slower.log")
 	echo "of $((16#$first >> 20)) to $((16#${last: -8})), it was at ${segment:-the end}" >&2

@@ -128,7 +128,7 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	wait_until "the pause" grep -q 'pausing at the end of recovery' "$DATA.log"
 	sql "$DATA" -c checkpoint
 	stop_server "$DATA" immediate
-	redo=$("$STOCK/bin/pg_controldata" "$DATA" | sed -n "s/^Latest checkpoint's REDO location: *//p")
+	redo=$(redo_lsn "$DATA")
 	start=$(backup_range | sed -n 's/^-s //p')
 	[ $((16#${redo#*/})) -gt $((16#${start#*/})) ]
 	settings "$DATA" recovery_target_lsn= recovery_target_action=promote
@@ -262,7 +262,8 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 		"${as_user[@]}" "$PATCHED/bin/pg_ctl" -D "$primary" -l "$primary.log" -w -o "-k $primary -c wal_keep_block_data=on" start >/dev/null 3>&-)
 	pgbench "$primary" -n -c 2 -t 2000
 	wait_until "a full archive" grep -q 'redoahead: error: cannot write .*No space left on device' "$primary.log"
-	sql "$primary" -c "select failed_count > 0 from pg_stat_archiver" | grep -q t
+	has_failed() { [ "$(sql "$primary" -c 'select failed_count > 0 from pg_stat_archiver')" = t ]; }
+	wait_until "the count of the failure" has_failed
 	sql "$primary" -c "alter system set archive_command = '$WORK/redoahead lesslog --compress lz4 %p $primary.archive/%f.lz4'"
 	as_server_user mkdir "$primary.archive"
 	reload "$primary"
