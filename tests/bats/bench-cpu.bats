@@ -36,10 +36,10 @@ load lib/bench
 	ln -s private "$case/link"
 	find "$case" -printf '%p %M %u %l\n' >"$BATS_TEST_TMPDIR/before"
 	while IFS='|' read -r each reason; do
-		for command in "$bench prefetch --size small" "$scripts/demo" "$scripts/trace-validate"; do
+		for command in "bench prefetch --size small" demo trace-validate; do
 			# None of them could begin.
 			# shellcheck disable=SC2086
-			STOCK=$work/nothing REDOAHEAD_BENCH_DIR=$case/$each run -1 $command
+			STOCK=$work/nothing REDOAHEAD_BENCH_DIR=$case/$each run -1 "$scripts"/$command
 			[[ $output == *"$case/$each"*"$reason"*REDOAHEAD_BENCH_DIR* ]] ||
 				{ echo "$command, $each: $output"; return 1; }
 		done

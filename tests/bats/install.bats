@@ -79,7 +79,7 @@ offers() {					# WORD...
 	mkdir -p "$work/bin" "$work/data"
 	ln -s "$(readlink -f "$redoahead")" "$work/bin/redoahead"
 	PATH=$work/bin:$PATH /usr/bin/python3 - "$top/scripts/completion/redoahead" "$work" <<-'EOF'
-	import os, pty, re, select, sys
+	import os, pty, re, select, shlex, sys
 
 	pid, terminal = pty.fork()
 	if pid == 0:
@@ -98,7 +98,8 @@ offers() {					# WORD...
 	    until(pattern)
 	    os.write(terminal, b'\x15')
 
-	os.write(terminal, f'. {sys.argv[1]}; cd {sys.argv[2]}; stty cols 200; echo rea""dy\n'.encode())
+	completion, place = map(shlex.quote, sys.argv[1:])
+	os.write(terminal, f'. {completion}; cd {place}; stty cols 200; echo rea""dy\n'.encode())
 	until('ready')
 	typed('redoahead ser\t--back\tf\t-D da\t', r'redoahead serve --backend=fadvise -D data/')
 	typed('redoahead serve --files\t7', r'redoahead serve --files=7')
