@@ -16,7 +16,7 @@ libexecdir = $(prefix)/libexec
 docdir  = $(prefix)/share/doc/redoahead
 unitdir = $(prefix)/lib/systemd/system
 completiondir = $(prefix)/share/bash-completion/completions
-PG_CONFIG = pg_config
+PG_CONFIG ?= pg_config
 
 CFLAGS   = -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes
