@@ -132,7 +132,7 @@ disconnect_server() {
 	rm "$(status_socket)"
 	wait_until "the socket again" read_status
 	mv "$pgdata" "$pgdata.old"
-	wait_until "the old one being let go" no holds "$pgdata.old"
+	wait_until "the release of the old one" no holds "$pgdata.old"
 	cp -a "$pgdata.old" "$pgdata"
 	rm -f "$pgdata"/pg_stat_tmp/*
 	wait_until "the status of the new one" status_is waiting phase

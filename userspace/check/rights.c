@@ -80,7 +80,7 @@ check__position(struct check *check)
 	{
 		needs__add(needs, "position", NEED_WARNING, "what redo has reached is seen by queries to a "
 				   "hot standby only, and elsewhere only which segment it is in");
-		needs__remedy(needs, "start redoahead follow by root, or with CAP_BPF and CAP_PERFMON, or: "
+		needs__remedy(needs, "start redoahead follow as root, or with CAP_BPF and CAP_PERFMON, or: "
 					  "sysctl -w kernel.yama.ptrace_scope=0");
 	}
 }

@@ -290,8 +290,9 @@ check__wal(struct check *check)
 	if (!check->has_control)
 		return;
 	if (check->control.checksums)
-		needs__add(needs, "data_checksums", NEED_OK, "on: they take about 2 %% of redo's CPU time; "
-				   "keep them");
+		needs__add(needs, "data_checksums", NEED_OK, "on: they take about %s of the CPU time of redo "
+				   "that reads blocks; keep them", check->kind == SERVER_PATCHED || check->cluster.major >= 19 ?
+				   "2 %" : "a tenth");
 	else
 		needs__add(needs, "data_checksums", NEED_OK, "off: no cost, but damaged blocks are not found");
 	check_images(check);

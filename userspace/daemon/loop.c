@@ -254,7 +254,7 @@ serve(struct daemon *daemon)
 		if (err < 0 && !daemon->prefetch.stop)
 			err = daemon__renew_engine(daemon, err);
 	}
-	/* A server may connect in the moment of the signal. */
+	/* A server may connect just when the signal arrives. */
 	if (daemon->prefetch.runs)
 		session__disconnect(daemon);
 	return daemon->prefetch.stop ? 0 : err;
