@@ -1,6 +1,6 @@
 """Clusters, crashes and timed recoveries, for the benchmarks and the demo.
 
-Rooms, each knowing only those above it:
+The main modules, each knowing only those above it:
 
     host      what machine this is; caches, devices, free space
     memory    free memory that the host of a virtual machine has taken back
