@@ -81,6 +81,36 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	answers 0 'no server runs' --probe
 }
 
+# Lost otherwise: a server that is restarted again and again at a record whose redo takes minutes.
+@test "the probe of a crash recovery whose daemon reports no progress, and whose startup process works" {
+	need_attach
+	local server tracer
+	copy_cluster "$WORK/crashed" "$DATA"
+	start_stopped "$STOCK" "$DATA.log" 'redo starts at'
+	python3 -c 'import json, sys
+document = json.load(sys.stdin)
+document["phase"] = "crash recovery"
+document["recovery"]["stalled_seconds"] = 600
+json.dump(document, sys.stdout)' <"$BATS_TEST_DIRNAME/lib/metrics/streaming.json" >"$CASE/document"
+	"$redoahead_root/tests/tools/status_server.py" "$CASE/socket" file "$CASE/document" >"$CASE/stand-in" 3>&- &
+	server=$!
+	wait_until "the stand-in" grep -q listening "$CASE/stand-in"
+	chmod 777 "$CASE/socket"
+	answers 1 '^stalled for 10 min.*: crash recovery' --socket "$CASE/socket" --probe
+	# Redo goes on, slowly.
+	strace -qq -o /dev/null -p "$STARTUP" -e trace=pread64 -e inject=pread64:delay_enter=50000 3>&- &
+	tracer=$!
+	is_traced() { grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$STARTUP/status"; }
+	wait_until "the tracer" is_traced
+	kill -CONT "$STARTUP"
+	answers 0 '^redo of one record, and the startup process works$' --socket "$CASE/socket" --probe
+	kill "$tracer"
+	wait_until "the end of recovery" answers 0 'the server takes connections' --socket "$CASE/socket" --probe
+	kill "$server"
+	rm "$CASE/socket"
+	stop_server "$DATA"
+}
+
 # Lost otherwise: a standby, which may wait for WAL for ever.
 @test "the probe of a standby that waits for WAL, with a daemon and without" {
 	copy_cluster "$WORK/recovered" "$DATA"

@@ -5,8 +5,9 @@
  *
  * Who asks restarts a server that does not.  A restart begins the recovery anew, so only
  * what a restart could help counts as stalled: not waiting for WAL, for a query, or for
- * the user who paused it.  Without a daemon the position of redo is not known; then a
- * crash recovery is stalled whose startup process does no work, and all else is not.
+ * the user who paused it.  A startup process that works is not stalled, however long one
+ * record takes.  Without a daemon the position of redo is not known; then a crash recovery
+ * is stalled whose startup process does no work, and all else is not.
  */
 #include <math.h>
 #include <stdio.h>
@@ -86,6 +87,20 @@ does_work(pid_t pid)
 		nanosleep(&pause, NULL);
 	}
 	return false;
+}
+
+/*
+ * Does the startup process of a server that starts do work?  Redo of one record may take
+ * minutes: DROP DATABASE, or CREATE DATABASE with FILE_COPY.
+ */
+bool
+liveness__works(const struct cluster *cluster)
+{
+	struct activity_server server;
+
+	return serverstate__read(cluster) == SERVERSTATE_STARTING &&
+		activity__read_server(cluster, &server) && server.startup > 0 &&
+		does_work(server.startup);
 }
 
 /* By the processes of the server. */

@@ -22,6 +22,7 @@ enum liveness liveness__of_document(const struct values *document, double second
 									char reason[LIVENESS_REASON_BYTES]);
 enum liveness liveness__of_postmaster(const struct cluster *cluster,
 									  char reason[LIVENESS_REASON_BYTES]);
+bool		liveness__works(const struct cluster *cluster);
 enum liveness liveness__of_processes(const struct cluster *cluster,
 									 char reason[LIVENESS_REASON_BYTES]);
 
