@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "base/status_document.h"
 #include "cmd/options.h"
 #include "engine/setup.h"
 #include "prefetch/prefetch.h"
@@ -31,7 +32,7 @@
 	{"timeline", "FILE", OPTION_TEXT, offsetof(values, prefetch.timeline), \
 	.text = "write a line for each tenth of a second of a recovery to FILE"}, \
 	{"status-socket", "PATH", OPTION_TEXT, offsetof(values, prefetch.monitor.status_socket), \
-		.initial = MONITOR_DEFAULT_SOCKET, \
+		.initial = STATUS_DOCUMENT_SOCKET, \
 	.text = "socket on which `redoahead status` reads the state, relative to the data directory; " \
 	"empty: none"}, \
 	{"status-group", "GROUP", OPTION_TEXT, offsetof(values, prefetch.monitor.status_group), \

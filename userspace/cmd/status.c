@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/status_document.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "status/client.h"
@@ -13,7 +14,7 @@
 #define VALUE(member)	offsetof(struct status_options, member)
 
 static const struct option_spec options[] = {
-	{"socket", "PATH", OPTION_TEXT, VALUE(socket), .initial_text = CLIENT_SOCKET,
+	{"socket", "PATH", OPTION_TEXT, VALUE(socket), .initial_text = STATUS_DOCUMENT_SOCKET,
 	.text = "status socket of the daemon; if not absolute, relative to the data directory"},
 	{"watch", "SECONDS", OPTION_DECIMAL, VALUE(watch), 0.1, 3600, .bare = "1",
 	.text = "show the status all the time, and read it each so many seconds"},

@@ -9,12 +9,10 @@
 
 #include "base/clock.h"
 #include "base/version.h"
+#include "base/status_document.h"
 #include "monitor/document.h"
 #include "report/json.h"
 #include "report/statistics.h"
-
-/* Version of the document: a reader refuses greater ones. */
-#define DOCUMENT_VERSION	1
 
 static void
 add_seconds(struct json_object *object, const char *name, uint64_t us)
@@ -164,7 +162,7 @@ document__create(const struct document *document)
 {
 	struct json_object *object = json_object_new_object();
 
-	json__count(object, "version", DOCUMENT_VERSION);
+	json__count(object, "version", STATUS_DOCUMENT_VERSION);
 	json__text(object, "program_version", REDOAHEAD_VERSION);
 	json__text(object, "command", document->command);
 	json__count(object, "pid", (uint64_t) getpid());

@@ -12,9 +12,6 @@
 #include "cluster/cluster.h"
 #include "engine/engine.h"
 
-/* Socket for status, relative to the data directory. */
-#define MONITOR_DEFAULT_SOCKET	"pg_stat_tmp/redoahead-status.sock"
-
 /* Time between two calls of monitor__publish() at least, us. */
 #define MONITOR_PUBLISH_US		50000
 

@@ -7,9 +7,6 @@
 
 #include <json-c/json.h>
 
-/* Where daemons listen, relative to the data directory. */
-#define CLIENT_SOCKET			"pg_stat_tmp/redoahead-status.sock"
-
 /* Size of a document, at most, bytes. */
 #define CLIENT_MAX_BYTES		(1024 * 1024)
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/status_document.h"
 #include "report/json.h"
 #include "report/prometheus.h"
 #include "status/client.h"
@@ -29,7 +30,7 @@ struct run
 {
 	const struct status_options *options;
 	struct cluster cluster;		/* if there is one, dirfd is not -1 */
-	char		socket[PATH_MAX + sizeof(CLIENT_SOCKET) + 1];	/* path of the daemon's socket */
+	char		socket[PATH_MAX + sizeof(STATUS_DOCUMENT_SOCKET) + 1];	/* path of the daemon's socket */
 	char		message[CLIENT_MESSAGE_BYTES];	/* why there is no document */
 };
 
@@ -62,7 +63,7 @@ open_cluster(struct run *run)
 static int
 find_socket(struct run *run)
 {
-	const char *name = run->options->socket != NULL ? run->options->socket : CLIENT_SOCKET;
+	const char *name = run->options->socket != NULL ? run->options->socket : STATUS_DOCUMENT_SOCKET;
 	bool		relative = name[0] != '/' && run->cluster.dirfd >= 0;
 	int			n = snprintf(run->socket, sizeof(run->socket), "%s%s%s",
 							 relative ? run->cluster.path : "", relative ? "/" : "", name);
@@ -111,6 +112,12 @@ probe(struct run *run)
 	{
 		liveness = liveness__of_document(&document, (double) run->options->probe, reason);
 		json_object_put(json);
+		if (liveness == LIVENESS_STALLED && run->cluster.dirfd >= 0 &&
+			liveness__works(&run->cluster))
+		{
+			liveness = LIVENESS_ADVANCES;
+			snprintf(reason, sizeof(reason), "redo of one record, and the startup process works");
+		}
 	}
 	else if (liveness == LIVENESS_UNKNOWN)
 		log_warning("%s", run->message);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status_document.h"
 #include "status/values.h"
 
 static const char *const phase_names[VALUES_PHASE_COUNT] = {
@@ -170,11 +171,11 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 		snprintf(message, size, "the status document has no version; is this the socket of a daemon?");
 		return -EBADMSG;
 	}
-	if (json_object_get_int64(version) != VALUES_VERSION)
+	if (json_object_get_int64(version) != STATUS_DOCUMENT_VERSION)
 	{
 		snprintf(message, size, "the status document is of version %lld, this program knows %d; "
 				 "use the redoahead of the daemon, or restart the daemon",
-				 (long long) json_object_get_int64(version), VALUES_VERSION);
+				 (long long) json_object_get_int64(version), STATUS_DOCUMENT_VERSION);
 		return -EPROTONOSUPPORT;
 	}
 	if (!take_phase(document, json) || !(number_of(member_of(json, "pid")) > 0) ||

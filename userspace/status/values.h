@@ -9,9 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Version of the document that is known. */
-#define VALUES_VERSION		1
-
 /* Most samples of a history that are used. */
 #define VALUES_MAX_SAMPLES	240
 
