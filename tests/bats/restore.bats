@@ -275,10 +275,46 @@ forever=1$BASHPID
 
 hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 
-@test "wrong usage" {
-	run -2 restore 'cp %f %p' "${segments[0]}"
+# Lost otherwise: the server's own requests, for which the disk is full.
+@test "no more is fetched ahead than there is space for twice" {
+	need_namespace --mount
+	local fetched
+	as_server_user rm -r "$CASE/server/pg_wal"
+	as_server_user mkdir "$CASE/server/pg_wal"
+	as_user=(unshare --mount sh -c 'mount -t tmpfs -o size=7m,mode=777 none "$0" && exec "$@"' "$CASE/server/pg_wal" "${as_user[@]}")
+	restore --jobs 8 --no-prefault "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	settled
+	fetched=$(sort "$CASE/notes" | uniq | wc -l)
+	echo "fetched: $fetched"
+	# One for the server, then half of the 6 MB that are left.
+	[ "$fetched" -eq 4 ]
+}
+
+# Lost otherwise: why segments are not fetched ahead, on NFS without locks for example.
+@test "where files cannot be locked, the server gets its segment, and the reason is logged" {
+	as_user=("${as_user[@]}" "$redoahead_root/build/tests/tools/without_call" flock ENOSYS)
+	run -0 restore --jobs 4 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	[[ $output == *'cannot lock segments in "pg_wal/redoahead.spool": Function not implemented; no segment is fetched ahead'* ]]
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[0]}"
+	settled
+	[ "$(cat "$CASE/notes")" = "${segments[0]}" ]
+}
+
+# Lost otherwise: lines of the server's log that begin with <4>, where its stderr is not the journal.
+@test "only in the journal, messages have a priority" {
+	local stderr=$CASE/stderr
+	: >"$stderr"
+	JOURNAL_STREAM=$(stat -c %d:%i "$stderr") "$WORK/redoahead" check -D "$CASE/none" 2>"$stderr" || true
+	grep -q '^<3>redoahead: error: ' "$stderr"
+	JOURNAL_STREAM=1:2 "$WORK/redoahead" check -D "$CASE/none" 2>"$stderr" || true
+	grep -q '^redoahead: error: ' "$stderr"
+}
+
+# Lost otherwise: WAL, for the server would take a smaller status for the end of the archive.
+@test "wrong usage ends recovery" {
+	run -126 restore 'cp %f %p' "${segments[0]}"
 	grep -q 'give COMMAND, %f and %p: 2 words are not three' <<<"$output"
-	run -2 restore --jobs 65 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
+	run -126 restore --jobs 65 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
 	grep -q 'not a number from 0 to 64' <<<"$output"
 }
 

@@ -304,10 +304,13 @@ run(const struct restore_options *options, const struct spool *spool,
 	struct children children = {0};
 	pid_t		startup_pid = 0;
 	int			startup = open_startup(spool, &startup_pid);
+	uint64_t	ahead = spool__room(spool, present->bytes);
 
+	if (ahead > options->jobs)
+		ahead = options->jobs;
 	/* We are the parent of what a child leaves when it is killed, too. */
 	(void) prctl(PR_SET_CHILD_SUBREAPER, 1);
-	for (uint64_t i = 1; i <= options->jobs && i <= MAX_AHEAD; i++)
+	for (uint64_t i = 1; i <= ahead && i <= MAX_AHEAD; i++)
 	{
 		char		name[WAL_SEGMENT_NAME_LENGTH + 1];
 		pid_t		pid;

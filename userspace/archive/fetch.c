@@ -14,9 +14,6 @@
 #include "base/log.h"
 #include "base/shell.h"
 
-/* Exit status of a command that could not be run, as shells have it. */
-#define CANNOT_RUN		126
-
 /*
  * The user's command with %f, %p and %% replaced, as the server does; the caller frees
  * it.  NULL if there is not enough memory.
@@ -64,7 +61,7 @@ fetch__file(const char *command, const char *file, const char *path)
 	if (status < 0)
 	{
 		log_error("cannot run the command for \"%s\": %s", file, strerror(-status));
-		return CANNOT_RUN << 8;
+		return FETCH_CANNOT_RUN << 8;
 	}
 	return status;
 }

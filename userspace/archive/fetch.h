@@ -11,6 +11,12 @@
 
 #include "archive/spool.h"
 
+/*
+ * Exit status of a command that could not be run, as shells have it.  It ends recovery: of a
+ * status up to 125 the server concludes that the archive does not have the file.
+ */
+#define FETCH_CANNOT_RUN	126
+
 /* Is this, of waitpid(), the status of a command that has succeeded? */
 static inline bool
 fetch__succeeded(int status)

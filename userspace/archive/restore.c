@@ -84,8 +84,11 @@ restore_segment(const struct restore_options *options, const struct spool *spool
 		(void) unlink(options->path);	/* part of a file, if anything */
 	if (lock >= 0)
 		spool__unlock(spool, options->file, lock);
+	else
+		log_warning("cannot lock segments in \"%s\": %s; no segment is fetched ahead", spool->path,
+					strerror(-lock));
 	/* The server examines what it gets; only what follows on a segment is fetched ahead. */
-	if (fetch__succeeded(status) &&
+	if (lock >= 0 && fetch__succeeded(status) &&
 		spool__is_segment(spool, options->path, options->file, &segment))
 	{
 		spool__clean(spool, &segment, (unsigned) options->jobs);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "archive/spool.h"
@@ -60,6 +61,20 @@ spool__open(struct spool *spool, const char *wal_directory)
 			(void) read_control(spool, parent);
 	}
 	return mkdir(spool->path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/*
+ * How many segments may be fetched ahead: half as many as there is space for, because the
+ * server must never find the disk full.
+ */
+uint64_t
+spool__room(const struct spool *spool, uint32_t segment_bytes)
+{
+	struct statvfs file_system;
+
+	if (statvfs(spool->path, &file_system) < 0)
+		return 0;
+	return file_system.f_bavail * file_system.f_frsize / segment_bytes / 2;
 }
 
 /* The path of a segment's file, or of another one beside it.  Returns 0 or -errno. */

@@ -25,6 +25,7 @@ struct spool_segment
 };
 
 int			spool__open(struct spool *spool, const char *wal_directory);
+uint64_t	spool__room(const struct spool *spool, uint32_t segment_bytes);
 int			spool__path(const struct spool *spool, const char *name, const char *suffix,
 						char path[PATH_MAX]);
 bool		spool__is_segment(const struct spool *spool, const char *path, const char *name,

@@ -2,8 +2,10 @@
  * restore.c
  *		`redoahead restore`: its options.  What it does is in archive/.
  */
+#include <argp.h>
 #include <stdio.h>
 
+#include "archive/fetch.h"
 #include "archive/restore.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
@@ -51,8 +53,10 @@ cmd__restore(int argc, char **argv)
 {
 	struct restore_arguments values = {0};
 
+	/* Of a smaller status the server concludes that the archive has no such file. */
+	argp_err_exit_status = FETCH_CANNOT_RUN;
 	if (options__parse(&command, argc, argv, NULL, &values) < 0)
-		return EXIT_FAILED;
+		return FETCH_CANNOT_RUN;
 	values.options.command = values.words.words[0];
 	values.options.file = values.words.words[1];
 	values.options.path = values.words.words[2];
