@@ -151,4 +151,28 @@ TEST(test_unlinked_files_are_swept)
 	assert_int_equal(counters.files_dropped, 1);
 }
 
+/* A file system may rename an open file instead of unlinking it. */
+TEST(test_files_that_are_not_used_are_closed)
+{
+	struct fdcache_file *file;
+	uint64_t	now_us = 10000000;
+
+	create(100);
+	file = pin(2);
+	fdcache__unpin(pin(3));
+	fdcache__unpin(pin(4));
+	for (int i = 0; i < 299; i++)
+		fdcache__sweep(cache, now_us += 1000000, &counters);
+	assert_int_equal(fdcache__open_files(cache), 3);
+	fdcache__unpin(pin(3));
+	fdcache__sweep(cache, now_us += 1000000, &counters);
+	assert_int_equal(fdcache__open_files(cache), 2);
+	/* Not while a request is in flight. */
+	for (int i = 0; i < 300; i++)
+		fdcache__sweep(cache, now_us += 1000000, &counters);
+	assert_int_equal(fdcache__open_files(cache), 1);
+	fdcache__unpin(file);
+	assert_int_equal(counters.files_dropped, 0);
+}
+
 UNIT_MAIN(make_files, remove_files, NULL, destroy)

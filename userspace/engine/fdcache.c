@@ -5,8 +5,9 @@
  * A fixed array of slots, found through a hash table; a clock hand chooses what to
  * close when all slots are taken.  A file with requests in flight is pinned and never
  * closed.  Files that were unlinked are closed within about a second: the
- * relation was dropped, its space must be freed, and its number may be reused.  Does
- * not remember files that do not exist.
+ * relation was dropped, its space must be freed, and its number may be reused.  NFS and
+ * FUSE rename a file that is open instead of unlinking it, so files that are not used for
+ * minutes are closed, too.  Does not remember files that do not exist.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,9 @@
 
 /* Time between two checks of all open files, us; one takes half a millisecond per 1000. */
 #define SWEEP_PERIOD_US	1000000
+
+/* Checks without a use after which a file is closed: longer than redo is behind reads. */
+#define IDLE_SWEEPS		300
 
 /* An entry of the hash table. */
 struct slot_of_key
@@ -177,6 +181,7 @@ fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 	{
 		file->pins++;
 		file->referenced = 1;
+		file->idle_sweeps = 0;
 		*result = file;
 		return 0;
 	}
@@ -225,7 +230,7 @@ fdcache__check(struct fdcache *cache, struct fdcache_file *file, struct counters
 	counters->files_dropped++;
 }
 
-/* Close unlinked files, if the last time is long enough ago; to be called often. */
+/* Close unlinked and idle files, if the last time is long enough ago; to be called often. */
 void
 fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters)
 {
@@ -233,8 +238,16 @@ fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters
 		return;
 	cache->swept_us = now_us;
 	for (unsigned i = 0; i < cache->capacity && cache->used > 0; i++)
-		if (cache->slots[i].fd >= 0)
-			fdcache__check(cache, &cache->slots[i], counters);
+	{
+		struct fdcache_file *file = &cache->slots[i];
+
+		if (file->fd < 0)
+			continue;
+		if (file->pins == 0 && ++file->idle_sweeps >= IDLE_SWEEPS)
+			close_file(cache, file);
+		else
+			fdcache__check(cache, file, counters);
+	}
 }
 
 /* Close all files; none may be pinned. */

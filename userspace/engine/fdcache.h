@@ -18,6 +18,7 @@ struct fdcache_file
 	uint32_t	pins;			/* requests in flight on it */
 	uint32_t	next_free;		/* next free slot */
 	uint8_t		referenced;		/* used since the clock hand passed */
+	uint16_t	idle_sweeps;	/* sweeps since it was pinned last */
 };
 
 struct fdcache;
