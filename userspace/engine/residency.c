@@ -6,6 +6,7 @@
  * reading what is absent, reports what is being read as absent, and marks what is
  * resident as used.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -83,15 +84,36 @@ is_reported(int fd)
 
 /* Open a file that the server writes, unless it is something else. */
 static int
-open_file(int dirfd, const char *path, struct stat *st)
+open_file(int dir, const char *path, struct stat *st)
 {
-	int			fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int			fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	if (fd >= 0 && (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)))
 	{
 		close(fd);
 		return -1;
 	}
+	return fd;
+}
+
+/* Open PG_VERSION of any database in a tablespace's directory; -1 if it has none. */
+static int
+open_version(const char *directory, struct stat *st)
+{
+	DIR		   *databases = opendir(directory);
+	struct dirent *entry;
+	int			fd = -1;
+
+	while (databases != NULL && fd < 0 && (entry = readdir(databases)) != NULL)
+	{
+		char		path[PATH_MAX];
+
+		if (entry->d_name[0] != '.' &&
+			snprintf(path, sizeof(path), "%s/PG_VERSION", entry->d_name) < (int) sizeof(path))
+			fd = open_file(dirfd(databases), path, st);
+	}
+	if (databases != NULL)
+		closedir(databases);
 	return fd;
 }
 
@@ -102,13 +124,13 @@ open_file(int dirfd, const char *path, struct stat *st)
  * probed, too.  tablespace_dir is the name of the version's directory in it.
  */
 bool
-residency__works(int dirfd, const char *tablespace_dir)
+residency__works(int dir, const char *tablespace_dir)
 {
 	char		pattern[PATH_MAX];
 	glob_t		found = {0};
 	struct stat st;
 	dev_t		probed;
-	int			fd = open_file(dirfd, "global/pg_control", &st);
+	int			fd = open_file(dir, "global/pg_control", &st);
 	bool		works = fd >= 0 && is_reported(fd);
 
 	if (fd >= 0)
@@ -116,12 +138,11 @@ residency__works(int dirfd, const char *tablespace_dir)
 	if (!works)
 		return false;
 	probed = st.st_dev;
-	snprintf(pattern, sizeof(pattern), "/proc/self/fd/%d/pg_tblspc/*/%s/*/PG_VERSION", dirfd,
-			 tablespace_dir);
+	snprintf(pattern, sizeof(pattern), "/proc/self/fd/%d/pg_tblspc/*/%s", dir, tablespace_dir);
 	glob(pattern, GLOB_NOSORT, NULL, &found);
 	for (size_t i = 0; i < found.gl_pathc && works; i++)
 	{
-		fd = open_file(AT_FDCWD, found.gl_pathv[i], &st);
+		fd = open_version(found.gl_pathv[i], &st);
 		if (fd < 0)
 			continue;
 		if (st.st_dev != probed)

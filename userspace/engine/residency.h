@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 int			residency__of(int fd, uint64_t offset, uint32_t bytes);
-bool		residency__works(int dirfd, const char *tablespace_dir);
+bool		residency__works(int dir, const char *tablespace_dir);
 bool		residency__release(int fd, uint64_t offset, uint32_t bytes);
 
 #endif							/* REDOAHEAD_ENGINE_RESIDENCY_H */
