@@ -39,9 +39,9 @@ no_memory=("$redoahead_root/build/tests/tools/without_call" process_vm_readv EPE
 
 # Feed segments, about ten a second, until a recovery that was found is followed by BPF: from the
 # first block on that redo reads.
-feed_until_seen() {			# DATA
+feed_until_seen() {			# DATA [METHOD]
 	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$1.follow.log"
-	until grep -q 'following redo by bpf' "$1.follow.log"; do
+	until grep -q "following redo by ${2:-bpf}" "$1.follow.log"; do
 		feed "$1" || return 1
 		sleep 0.1
 	done
@@ -98,6 +98,24 @@ links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
 	stop_server "$DATA"
 	daemon_has_read "$DATA" 1000
 	same_data "$WORK/recovered" "$DATA"
+}
+
+# Lost otherwise: the exact position, for weeks, where the device was busy when a standby started.
+@test "where the server's program cannot be read in time, that is tried again" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	feed_from_archive "$DATA"
+	start_follow "$DATA" --position memory
+	finder=$(pgrep -P "$DAEMON")
+	kill -STOP "$finder"
+	start_server --no-wait "$STOCK" "$DATA"
+	feed "$DATA"
+	wait_until "the refusal" follow_logs "$DATA" 'cannot find error_context_stack in the startup process: .* timed out; trying again in 10 s'
+	wait_until "the next try" pgrep -P "$DAEMON"
+	feed_until_seen "$DATA" memory
+	feed_rest "$DATA"
+	wait_until "the end for follow" has_followed "$DATA"
+	stop_follow "$DATA"
+	stop_server "$DATA"
 }
 
 # Lost otherwise: containers, whose processes have other numbers in the kernel.

@@ -199,6 +199,18 @@ keeps_nothing_open() {		# DATA
 	recover_followed "$DATA" -v
 	stop_follow "$DATA"
 	same_data "$WORK/recovered" "$DATA"
+	# A base backup that is being restored, for example.
+	start_follow "$DATA"
+	as_server_user touch "$DATA/postmaster.pid"
+	as_server_user mv "$DATA/PG_VERSION" "$DATA/moved"
+	wait_until "the message" follow_logs "$DATA" 'error: .* is not a PostgreSQL data directory: its PG_VERSION: No such file'
+	as_server_user mv "$DATA/global/pg_control" "$DATA/global/moved"
+	as_server_user mv "$DATA/moved" "$DATA/PG_VERSION"
+	wait_until "the other" follow_logs "$DATA" 'error: .*: its global/pg_control: No such file'
+	stop_follow "$DATA"
+	[ "$(grep -c 'error:' "$DATA.follow.log")" -eq 2 ]
+	as_server_user mv "$DATA/global/moved" "$DATA/global/pg_control"
+	as_server_user rm "$DATA/postmaster.pid"
 	run -1 as_server_user "$WORK/redoahead" follow -D "$WORK"
 	grep -q 'is not a PostgreSQL data directory' <<<"$output"
 	run -2 as_server_user "$WORK/redoahead" follow -D "$DATA" --position guess

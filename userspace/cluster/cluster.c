@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -103,9 +104,9 @@ cluster__system_identifier(const struct cluster *cluster, uint64_t *identifier)
 	return n == (int) sizeof(*identifier) ? 0 : -ENODATA;
 }
 
-/* Open a directory and check that it is a data directory. */
+/* Open a directory and check that it is a data directory.  Returns 0, or -errno with a message. */
 int
-cluster__open(struct cluster *cluster, const char *path)
+cluster__try(struct cluster *cluster, const char *path, char message[CLUSTER_MESSAGE_BYTES])
 {
 	uint64_t	identifier;
 	struct stat st;
@@ -115,15 +116,17 @@ cluster__open(struct cluster *cluster, const char *path)
 	if (cluster->dirfd < 0)
 	{
 		err = -errno;
-		log_error("data directory \"%s\" cannot be opened: %s; give an existing one with -D",
-				  path, strerror(-err));
+		snprintf(message, CLUSTER_MESSAGE_BYTES,
+				 "data directory \"%s\" cannot be opened: %s; give an existing one with -D",
+				 path, strerror(-err));
 		return err;
 	}
 	if (fstat(cluster->dirfd, &st) < 0 || realpath(path, cluster->path) == NULL)
 	{
 		err = -errno;
-		log_error("data directory \"%s\" cannot be examined: %s; check its permissions",
-				  path, strerror(-err));
+		snprintf(message, CLUSTER_MESSAGE_BYTES,
+				 "data directory \"%s\" cannot be examined: %s; check its permissions",
+				 path, strerror(-err));
 		goto fail;
 	}
 	cluster->device = st.st_dev;
@@ -134,31 +137,46 @@ cluster__open(struct cluster *cluster, const char *path)
 	err = cluster->major = cluster__major(cluster);
 	if (err < 0)
 	{
-		log_error("\"%s\" is not a PostgreSQL data directory: its PG_VERSION: %s; "
-				  "give the directory that initdb made with -D",
-				  path, err == -EINVAL ? "not a version number" : strerror(-err));
+		snprintf(message, CLUSTER_MESSAGE_BYTES,
+				 "\"%s\" is not a PostgreSQL data directory: its PG_VERSION: %s; "
+				 "give the directory that initdb made with -D",
+				 path, err == -EINVAL ? "not a version number" : strerror(-err));
 		goto fail;
 	}
 	if (cluster->major < CLUSTER_MIN_MAJOR || cluster->major > CLUSTER_MAX_MAJOR)
 	{
-		log_error("data directory \"%s\" is of PostgreSQL %d, this program knows %d to %d; "
-				  "install a redoahead that knows it",
-				  path, cluster->major, CLUSTER_MIN_MAJOR, CLUSTER_MAX_MAJOR);
+		snprintf(message, CLUSTER_MESSAGE_BYTES,
+				 "data directory \"%s\" is of PostgreSQL %d, this program knows %d to %d; "
+				 "install a redoahead that knows it",
+				 path, cluster->major, CLUSTER_MIN_MAJOR, CLUSTER_MAX_MAJOR);
 		err = -EPROTONOSUPPORT;
 		goto fail;
 	}
 	err = cluster__system_identifier(cluster, &identifier);
 	if (err < 0)
 	{
-		log_error("\"%s\" is not a PostgreSQL data directory: its global/pg_control: %s; "
-				  "give the directory that initdb made with -D",
-				  path, err == -ENODATA ? "too short" : strerror(-err));
+		snprintf(message, CLUSTER_MESSAGE_BYTES,
+				 "\"%s\" is not a PostgreSQL data directory: its global/pg_control: %s; "
+				 "give the directory that initdb made with -D",
+				 path, err == -ENODATA ? "too short" : strerror(-err));
 		goto fail;
 	}
 	return 0;
 
 fail:
 	cluster__close(cluster);
+	return err;
+}
+
+/* The same; the message is logged. */
+int
+cluster__open(struct cluster *cluster, const char *path)
+{
+	char		message[CLUSTER_MESSAGE_BYTES];
+	int			err = cluster__try(cluster, path, message);
+
+	if (err < 0)
+		log_error("%s", message);
 	return err;
 }
 

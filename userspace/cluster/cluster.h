@@ -14,6 +14,9 @@
 #define CLUSTER_MIN_MAJOR	13
 #define CLUSTER_MAX_MAJOR	19
 
+/* Room for the reason why a directory cannot be opened, bytes. */
+#define CLUSTER_MESSAGE_BYTES	(PATH_MAX + 256)
+
 struct cluster
 {
 	int			dirfd;			/* the data directory */
@@ -25,6 +28,8 @@ struct cluster
 	int			major;			/* from PG_VERSION when it was opened */
 };
 
+int			cluster__try(struct cluster *cluster, const char *path,
+						 char message[CLUSTER_MESSAGE_BYTES]);
 int			cluster__open(struct cluster *cluster, const char *path);
 void		cluster__close(struct cluster *cluster);
 bool		cluster__is_at(const struct cluster *cluster, const char *path);

@@ -292,6 +292,8 @@ static int
 follow_recoveries(struct follow *follow)
 {
 	struct prefetch *prefetch = &follow->prefetch;
+	char		message[CLUSTER_MESSAGE_BYTES];
+	char		logged[CLUSTER_MESSAGE_BYTES] = "";
 	bool		ended = false;
 	int			err = 0;
 
@@ -301,14 +303,21 @@ follow_recoveries(struct follow *follow)
 
 		if (!has_server(follow))
 			attach_monitor(follow, false);
-		else if (cluster__open(&prefetch->cluster, prefetch->options->pgdata) == 0)
+		else if (cluster__try(&prefetch->cluster, prefetch->options->pgdata, message) == 0)
 		{
+			logged[0] = '\0';
 			attach_monitor(follow, processes__postmaster(&prefetch->cluster) > 0);
 			err = find_recovery(follow);
 			cluster__close(&prefetch->cluster);
 		}
 		else
+		{
+			/* It may be there again soon; each reason is logged once. */
+			if (strcmp(message, logged) != 0)
+				log_error("%s", message);
+			strcpy(logged, message);
 			wait_ms = BROKEN_MS;
+		}
 		if (err == 0 && !prefetch->stop)
 			wait_for(follow, -1, wait_ms, &ended);
 	}

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cluster/symbol.h"
 #include "follow/position.h"
@@ -34,6 +35,9 @@
 
 /* If memory shows nothing for this time after the beginning, other methods are used, us. */
 #define SILENT_US		1000000
+
+/* Pause before the first retry to find the exact position, us; it doubles each time. */
+#define FIRST_RETRY_US	10000000
 
 /* An entry of the stack of error contexts. */
 struct stack_entry
@@ -145,28 +149,28 @@ begin_bpf(struct position *position, uint64_t stack)
 				 "--verbose shows the kernel's messages");
 }
 
-/* A startup process has been found, whose redo begins at redo_lsn. */
-void
-position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
-				uint32_t segment_bytes, uint64_t redo_lsn)
+/*
+ * Find what the exact methods need, and begin one of them.  Where the program's file could
+ * not be read in time, for the device is busy, that is tried again later.
+ */
+static void
+begin_exact(struct position *position)
 {
 	uint64_t	stack;
 	int			err;
 
-	position->startup = startup;
-	position->system_identifier = system_identifier;
-	position->segment_bytes = segment_bytes;
-	position->redo_lsn = redo_lsn;
-	position->lsn = position->stack = 0;
-	position->begin_us = position->sql_us = 0;
-	position->method = -1;
-	if (!may_use(position, POSITION_MEMORY) && !may_use(position, POSITION_BPF))
-		return;
 	/* It has ended if it was not in time before. */
 	if (position->finder.child == 0)
 		(void) position__start(position);
-	err = symbol__find(&position->finder, startup, &stack);
-	if (err < 0)
+	err = symbol__find(&position->finder, position->startup, &stack);
+	if (err == -ETIMEDOUT || err == -EPROTO)
+	{
+		log_info("cannot find error_context_stack in the startup process: %s; trying again in %u s",
+				 strerror(-err), (unsigned) (position->pause_us / 1000000));
+		position->retry_us = clock__now_us() + position->pause_us;
+		position->pause_us *= 2;
+	}
+	else if (err < 0)
 		log_info("cannot find error_context_stack in the startup process: %s%s", strerror(-err),
 				 err == -ESRCH ? "" : "; use a server whose program has dynamic symbols, or give this "
 				 "program CAP_SYS_PTRACE");
@@ -175,6 +179,24 @@ position__begin(struct position *position, pid_t startup, uint64_t system_identi
 		if (may_use(position, POSITION_BPF))
 			begin_bpf(position, stack);
 	}
+}
+
+/* A startup process has been found, whose redo begins at redo_lsn. */
+void
+position__begin(struct position *position, pid_t startup, uint64_t system_identifier,
+				uint32_t segment_bytes, uint64_t redo_lsn)
+{
+	position->startup = startup;
+	position->system_identifier = system_identifier;
+	position->segment_bytes = segment_bytes;
+	position->redo_lsn = redo_lsn;
+	position->lsn = position->stack = 0;
+	position->begin_us = position->sql_us = 0;
+	position->method = -1;
+	position->retry_us = 0;
+	position->pause_us = FIRST_RETRY_US;
+	if (may_use(position, POSITION_MEMORY) || may_use(position, POSITION_BPF))
+		begin_exact(position);
 }
 
 /* It has ended. */
@@ -313,6 +335,11 @@ position__read(struct position *position, uint64_t now_us)
 
 	if (position->begin_us == 0)
 		position->begin_us = now_us;
+	if (position->retry_us != 0 && now_us >= position->retry_us)
+	{
+		position->retry_us = 0;
+		begin_exact(position);
+	}
 	if (position->stack != 0)
 		take(position, from_memory(position), POSITION_MEMORY);
 	else if (position->attached)

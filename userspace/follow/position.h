@@ -44,6 +44,8 @@ struct position
 	bool		attached;		/* it is */
 	struct query query;			/* to the server */
 	uint64_t	begin_us;		/* time of the first read, us */
+	uint64_t	retry_us;		/* time to begin an exact method again, us; 0: none */
+	uint64_t	pause_us;		/* until the retry after that one, us */
 	uint64_t	sql_us;			/* time of the last answer to a query, us */
 	uint64_t	title_us;		/* time of the last read of the title, us */
 	uint64_t	lsn;			/* start of the record being replayed, as last seen; 0: none */
