@@ -103,7 +103,8 @@ current_document(struct monitor *monitor)
 		contents.phase = monitor->present->phase;
 	}
 	else if (attached(monitor) != NULL && activity__read_server(&monitor->cluster, &server))
-		contents.phase = recovery__phase(&monitor->cluster, &server, false);
+		contents.phase = recovery__phase(&monitor->cluster, &server, false, monitor->last != NULL &&
+										 monitor->last->server.startup == server.startup);
 	json_object_put(monitor->document);
 	monitor->document = document__create(&contents);
 	monitor->document_us = now_us;

@@ -38,16 +38,24 @@ recovery__begin(struct recovery *recovery, const struct monitor_snapshot *snapsh
 	progress__begin(&recovery->progress, snapshot->begin_us);
 }
 
-/* What a server is at; "found" is whether the command has found a recovery. */
+/*
+ * What a server is at; "found" is whether the command has found a recovery, "replayed"
+ * whether it has seen redo by the present startup process.
+ */
 enum phase
-recovery__phase(const struct cluster *cluster, const struct activity_server *server, bool found)
+recovery__phase(const struct cluster *cluster, const struct activity_server *server, bool found,
+				bool replayed)
 {
 	struct controlfile control;
 	bool		read = controlfile__read(&control, cluster) == 0;
 
-	/* The server writes that it shuts down before that checkpoint, too. */
+	/*
+	 * The server writes that it shuts down before that checkpoint, too.  One that was killed
+	 * while it shut down has that until redo begins.
+	 */
 	if (server->startup > 0 &&
-		(server->checkpoint || (read && control.state == CONTROLFILE_SHUTTING_DOWN)))
+		(server->checkpoint ||
+		 (replayed && read && control.state == CONTROLFILE_SHUTTING_DOWN)))
 		return PHASE_CHECKPOINT;
 	if (!found)
 		return PHASE_WAITING;
@@ -295,7 +303,8 @@ recovery__update(struct recovery *recovery, const struct monitor_snapshot *snaps
 		/* When it is promoted, it has received what it had. */
 		if (recovery->server.received_lsn == 0)
 			recovery->server.received_lsn = received_lsn;
-		recovery->phase = recovery__phase(cluster, &recovery->server, true);
+		recovery->phase = recovery__phase(cluster, &recovery->server, true,
+										  snapshot->replay_lsn != 0);
 	}
 	progress__update(progress, snapshot->replay_lsn, now_us);
 	/* Redo has gone on since its position was seen last. */

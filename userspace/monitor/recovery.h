@@ -45,7 +45,7 @@ void		recovery__update(struct recovery *recovery, const struct monitor_snapshot 
 uint64_t	recovery__end_lsn(const struct recovery *recovery, const char **source);
 double		recovery__coverage(const struct counters *counters);
 enum phase	recovery__phase(const struct cluster *cluster, const struct activity_server *server,
-							bool found);
+							bool found, bool replayed);
 const char *recovery__phase_name(enum phase phase);
 
 #endif							/* REDOAHEAD_MONITOR_RECOVERY_H */
