@@ -3,13 +3,16 @@
  *		Diagnostics of every part of the program, one line each, to stderr.
  *
  * A line is put together in memory and written by one system call, so that
- * lines of several processes do not mix.  When stderr is the journal
- * ($JOURNAL_STREAM is set), a line opens with its syslog priority ("<6>").
+ * lines of several processes do not mix.  When stderr is the journal, a line opens with
+ * its syslog priority ("<6>").
  * Output goes to stdout or to a file, not through here.
  */
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -23,6 +26,22 @@ void
 log__set_verbose(int verbose)
 {
 	verbose_wanted = verbose;
+}
+
+/*
+ * Is stderr the journal?  Then $JOURNAL_STREAM has its device and inode; a process that has
+ * another stderr may have inherited the variable.  See systemd.exec(5).
+ */
+static bool
+is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	uintmax_t	device;
+	uintmax_t	inode;
+	struct stat st;
+
+	return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+		fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
 /* Write one message; the format needs no newline at its end. */
@@ -39,7 +58,7 @@ log__write(enum log_level level, const char *format,...)
 	if (level == LOG_LEVEL_DEBUG && !verbose_wanted)
 		return;
 
-	if (getenv("JOURNAL_STREAM") != NULL)
+	if (is_journal())
 		n = snprintf(line, sizeof(line), "<%c>redoahead: %s: ",
 					 priorities[level], names[level]);
 	else
