@@ -1,6 +1,6 @@
 /*
  * disks.c
- *		Finds the whole disks that hold a file system.
+ *		Finds the whole disks that hold the file systems of a cluster.
  *
  * From sysfs: partitions, devices made of others (md, dm), and the devices of a
  * btrfs, which has no device number of its own.  File systems over the network or
@@ -130,23 +130,47 @@ add_btrfs(struct search *search, int dirfd)
 	add_links(search, path, 0);
 }
 
-/* Find the whole disks below a directory; returns how many, at most max. */
-unsigned
-disks__below(int dirfd, dev_t *found, unsigned max)
+/* Add the disks of the file system that a directory is on. */
+static void
+add_directory(struct search *search, int dir, const char *name)
 {
-	struct search search = {.found = found,.max = max};
+	int			fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 	char		path[64];
 
-	if (fstat(dirfd, &st) < 0)
-		return 0;
-	if (major(st.st_dev) == 0)
-		add_btrfs(&search, dirfd);
-	else
+	if (fd >= 0 && fstat(fd, &st) == 0)
 	{
 		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
-		add_below(&search, path, 0);
+		if (major(st.st_dev) == 0)
+			add_btrfs(search, fd);
+		else
+			add_below(search, path, 0);
 	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/*
+ * Find the whole disks of a data directory, its WAL and its tablespaces; returns how many,
+ * at most max.
+ */
+unsigned
+disks__of_cluster(int pgdata, dev_t *found, unsigned max)
+{
+	struct search search = {.found = found,.max = max};
+	int			fd = openat(pgdata, "pg_tblspc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR		   *tablespaces = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	add_directory(&search, pgdata, ".");
+	add_directory(&search, pgdata, "pg_wal");
+	while (tablespaces != NULL && (entry = readdir(tablespaces)) != NULL)
+		if (entry->d_name[0] != '.')
+			add_directory(&search, fd, entry->d_name);
+	if (tablespaces != NULL)
+		closedir(tablespaces);
+	else if (fd >= 0)
+		close(fd);
 	if (search.full)
 		log_warning("the data directory is on more than %u disks; the report has requests of "
 					"the first %u only", max, max);

@@ -1,12 +1,12 @@
 /*
  * disks.h
- *		The disks below a directory.
+ *		The disks below the directories of a cluster.
  */
 #ifndef REDOAHEAD_TRACE_DISKS_H
 #define REDOAHEAD_TRACE_DISKS_H
 
 #include <sys/types.h>
 
-unsigned	disks__below(int dirfd, dev_t *found, unsigned max);
+unsigned	disks__of_cluster(int pgdata, dev_t *found, unsigned max);
 
 #endif							/* REDOAHEAD_TRACE_DISKS_H */

@@ -196,7 +196,7 @@ prepare(struct tracer *tracer)
 		.buffer_bytes = config->buffer_bytes,
 		.method = config->attach_method,
 		.disks = disks,
-		.disk_count = disks__below(config->cluster->dirfd, disks, TRACE_DISKS),
+		.disk_count = disks__of_cluster(config->cluster->dirfd, disks, TRACE_DISKS),
 		.handler = handle_event,
 		.context = tracer,
 	};
