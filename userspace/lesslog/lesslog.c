@@ -137,7 +137,8 @@ examine(struct lesslog *lesslog)
 		return 0;
 	}
 	if (err < 0)
-		log_error("cannot read \"%s\": %s; %s", path, summary->unchanged, remedy(err));
+		log_error("cannot read \"%s\": %s; %s", path,
+				  err == -ESTALE ? content__error(err) : summary->unchanged, remedy(err));
 	return err;
 }
 

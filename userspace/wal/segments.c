@@ -116,7 +116,8 @@ open_directory(const struct wal_segments *segments)
 static bool
 is_compressed_suffix(const char *suffix)
 {
-	static const char *const others[] = {"backup", "history", "lock", "partial", "tmp"};
+	static const char *const others[] = {"backup", "history", "lock", "partial", "redoahead-tmp",
+	"tmp"};
 
 	if (*suffix == '\0' || strlen(suffix) >= WAL_SUFFIX_BYTES || strchr(suffix, '.') != NULL)
 		return false;

@@ -78,9 +78,11 @@ timeline__parse(struct timeline_history *history, uint32_t timeline, FILE *file,
 			id <= last || id >= timeline || history->count == TIMELINE_MAX_ENTRIES)
 			err = -EBADMSG;
 		else
+		{
 			err = add(history, id, begin);
-		last = id;
-		begin = (uint64_t) high << 32 | low;
+			last = id;
+			begin = (uint64_t) high << 32 | low;
+		}
 	}
 	if (err == 0 && file != NULL && ferror(file))
 	{
