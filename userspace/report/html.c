@@ -87,10 +87,10 @@ static void
 write_figures(const struct html_page *page)
 {
 	struct json_object *recovery = page->recovery;
-	struct json_object *counters = html_text__member(recovery, "counters");
+	struct json_object *counters = json__member(recovery, "counters");
 	double		read = html_text__number(counters, "blocks_read");
 	/* A patched server's recovery ends before its checkpoint, as far as the daemon sees. */
-	double		checkpoint = html_text__number(html_text__member(recovery, "limit_seconds"), "checkpoint");
+	double		checkpoint = html_text__number(json__member(recovery, "limit_seconds"), "checkpoint");
 	const struct
 	{
 		const char *name;

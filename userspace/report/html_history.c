@@ -19,7 +19,7 @@
 static void
 read_values(double *values, struct json_object *history, const char *name)
 {
-	struct json_object *array = html_text__member(history, name);
+	struct json_object *array = json__member(history, name);
 	size_t		length = json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
 
 	for (size_t i = 0; i < HTML_SAMPLES; i++)
@@ -57,7 +57,7 @@ find_redo_end(const struct html_page *page, const struct html_history *history)
 static void
 read_history(const struct html_page *page, struct html_history *history)
 {
-	struct json_object *object = html_text__member(page->recovery, "history");
+	struct json_object *object = json__member(page->recovery, "history");
 	double		elapsed = html_text__number(page->recovery, "elapsed_seconds");
 
 	read_values(history->elapsed, object, "elapsed_seconds");

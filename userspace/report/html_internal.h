@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "engine/relations.h"
+#include "report/json.h"
 
 /* Room for a number with its unit, or a time, bytes. */
 #define HTML_NUMBER_BYTES	64
@@ -78,7 +79,6 @@ struct html_chart
 };
 
 /* html_text.c */
-struct json_object *html_text__member(struct json_object *object, const char *name);
 double		html_text__number(struct json_object *object, const char *name);
 const char *html_text__string(struct json_object *object, const char *name);
 void		html_text__write(FILE *file, const char *text);

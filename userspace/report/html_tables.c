@@ -47,7 +47,7 @@ struct limit_time
 static unsigned
 read_limits(const struct html_page *page, struct limit_time times[MAX_LIMITS], double *sum)
 {
-	struct json_object *object = html_text__member(page->recovery, "limit_seconds");
+	struct json_object *object = json__member(page->recovery, "limit_seconds");
 	unsigned	count = 0;
 
 	*sum = 0;
@@ -222,7 +222,7 @@ write_counter(FILE *file, const char *name, struct json_object *value)
 void
 html_tables__counters(const struct html_page *page)
 {
-	struct json_object *counters = html_text__member(page->recovery, "counters");
+	struct json_object *counters = json__member(page->recovery, "counters");
 	FILE	   *file = page->file;
 
 	fputs("<section>\n<h2>Counters</h2>\n", file);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "report/html_internal.h"
 
 /* What stands for a value that is unknown: an en dash. */
@@ -17,22 +18,11 @@
 /* Thousands are separated by this: a narrow space that does not break. */
 #define THOUSANDS	"\xe2\x80\xaf"
 
-/* A member of an object, NULL if there is none. */
-struct json_object *
-html_text__member(struct json_object *object, const char *name)
-{
-	struct json_object *member = NULL;
-
-	if (json_object_is_type(object, json_type_object))
-		json_object_object_get_ex(object, name, &member);
-	return member;
-}
-
 /* The number that a member is, NAN if it is none. */
 double
 html_text__number(struct json_object *object, const char *name)
 {
-	struct json_object *member = name == NULL ? object : html_text__member(object, name);
+	struct json_object *member = name == NULL ? object : json__member(object, name);
 	double		value;
 
 	if (!json_object_is_type(member, json_type_int) &&
@@ -46,7 +36,7 @@ html_text__number(struct json_object *object, const char *name)
 const char *
 html_text__string(struct json_object *object, const char *name)
 {
-	struct json_object *member = html_text__member(object, name);
+	struct json_object *member = json__member(object, name);
 
 	return json_object_is_type(member, json_type_string) ? json_object_get_string(member) : NULL;
 }
@@ -55,10 +45,10 @@ html_text__string(struct json_object *object, const char *name)
 struct json_object *
 html_text__recovery(struct json_object *document)
 {
-	struct json_object *recovery = html_text__member(document, "last_recovery");
+	struct json_object *recovery = json__member(document, "last_recovery");
 
 	if (!json_object_is_type(recovery, json_type_object))
-		recovery = html_text__member(document, "recovery");
+		recovery = json__member(document, "recovery");
 	return json_object_is_type(recovery, json_type_object) ? recovery : NULL;
 }
 
@@ -70,24 +60,6 @@ html_text__end_time(struct json_object *document, struct json_object *recovery)
 	double		elapsed = html_text__number(recovery, "elapsed_seconds");
 
 	return isnan(begin) || isnan(elapsed) ? html_text__number(document, "time") : begin + elapsed;
-}
-
-/* Length of the UTF-8 sequence that the text begins with, bytes; 0 if there is none. */
-static unsigned
-sequence_length(const unsigned char *text)
-{
-	/* Least and greatest second byte: no overlong forms, surrogates or numbers too great. */
-	unsigned char least = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : 0x80;
-	unsigned char most = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : 0xbf;
-	unsigned	length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 :
-		text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
-
-	if (length > 1 && (text[1] < least || text[1] > most))
-		return 0;
-	for (unsigned i = 2; i < length; i++)
-		if (text[i] < 0x80 || text[i] > 0xbf)
-			return 0;
-	return length;
 }
 
 /* Is the sequence a control character, or one that reverses the text that follows? */
@@ -111,7 +83,7 @@ html_text__write(FILE *file, const char *text)
 
 	for (; *at != '\0'; at += length == 0 ? 1 : length)
 	{
-		length = sequence_length(at);
+		length = utf8__length(at);
 		if (length == 0 || is_control(at))
 			fputs("\xef\xbf\xbd", file);
 		else if (strchr("<>&\"'", *at) != NULL)

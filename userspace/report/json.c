@@ -94,3 +94,14 @@ json__number(struct json_object *object, const char *name, double value, int dig
 {
 	json_object_object_add(object, name, json__new_number(value, digits));
 }
+
+/* A member of an object; NULL if it is null or missing, or if that is none. */
+struct json_object *
+json__member(struct json_object *object, const char *name)
+{
+	struct json_object *member = NULL;
+
+	if (json_object_is_type(object, json_type_object))
+		json_object_object_get_ex(object, name, &member);
+	return member;
+}

@@ -1,6 +1,6 @@
 /*
  * json.h
- *		Adds members to JSON objects, in the forms that all reports have.
+ *		Adds members to JSON objects, in the forms that all reports have; finds them.
  */
 #ifndef REDOAHEAD_REPORT_JSON_H
 #define REDOAHEAD_REPORT_JSON_H
@@ -25,5 +25,6 @@ struct json_object *json__new_number(double value, int digits);
 void		json__number(struct json_object *object, const char *name, double value,
 						 int digits);
 void		json__lsn(struct json_object *object, const char *name, uint64_t lsn);
+struct json_object *json__member(struct json_object *object, const char *name);
 
 #endif							/* REDOAHEAD_REPORT_JSON_H */

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "report/json.h"
 #include "report/prometheus.h"
 
 /* How a member becomes samples. */
@@ -167,50 +169,17 @@ struct writer
 	int			err;			/* 0, or -EINVAL: a member has the wrong type */
 };
 
-/* A member; NULL if it is null or missing, or if the object is. */
-static struct json_object *
-member_of(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	if (json_object_is_type(object, json_type_object))
-		json_object_object_get_ex(object, name, &value);
-	return value;
-}
-
-/* Length of the character of UTF-8 at the start of a text; 0 if there is none. */
-static size_t
-character_length(const unsigned char *text)
-{
-	/* Smallest character of each length: a smaller one would be too long. */
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t		length = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 :
-		text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4 : 0;
-	uint32_t	character = length < 2 ? text[0] : text[0] & (0xffu >> (length + 1));
-
-	for (size_t i = 1; i < length; i++)
-	{
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-		character = character << 6 | (text[i] & 0x3f);
-	}
-	if (length > 1 && (character < smallest[length] || character > 0x10ffff ||
-					   (character >= 0xd800 && character < 0xe000)))
-		return 0;
-	return length;
-}
-
 /* A label's value.  Readers refuse what is not UTF-8, so that becomes U+FFFD. */
 static void
 write_label(struct writer *writer, const char *name, const char *value)
 {
 	FILE	   *file = writer->file;
-	size_t		length;
+	unsigned	length;
 
 	fprintf(file, "%s=\"", name);
 	for (; *value != '\0'; value += length)
 	{
-		length = character_length((const unsigned char *) value);
+		length = utf8__length((const unsigned char *) value);
 		if (*value == '\n')
 			fputs("\\n", file);
 		else if (*value == '\\' || *value == '"')
@@ -349,7 +318,7 @@ write_build(struct writer *writer)
 	begin_sample(writer);
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
 	{
-		struct json_object *value = member_of(writer->document, labels[i].member);
+		struct json_object *value = json__member(writer->document, labels[i].member);
 
 		fputc(',', writer->file);
 		write_label(writer, labels[i].label, value != NULL ? json_object_get_string(value) : "");
@@ -364,10 +333,10 @@ write_family(struct writer *writer, const struct family *family)
 	struct json_object *value;
 
 	if (family->part != NULL)
-		part = member_of(writer->document, family->part);
+		part = json__member(writer->document, family->part);
 	if (part != NULL && !json_object_is_type(part, json_type_object))
 		writer->err = -EINVAL;
-	value = member_of(part, family->member);
+	value = json__member(part, family->member);
 	writer->family = family;
 	writer->begun = false;
 	switch (family->form)
@@ -402,9 +371,9 @@ write_family(struct writer *writer, const struct family *family)
 int
 prometheus__write(FILE *file, struct json_object *document)
 {
-	struct json_object *directory = member_of(document, "data_directory");
+	struct json_object *directory = json__member(document, "data_directory");
 	struct writer writer = {.file = file,.document = document};
-	bool		up = member_of(document, "pid") != NULL;
+	bool		up = json__member(document, "pid") != NULL;
 
 	if (!json_object_is_type(directory, json_type_string))
 		return -EINVAL;

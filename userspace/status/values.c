@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/status_document.h"
+#include "report/json.h"
 #include "status/values.h"
 
 static const char *const phase_names[VALUES_PHASE_COUNT] = {
@@ -27,17 +28,6 @@ const char *
 values__phase_name(enum values_phase phase)
 {
 	return phase_names[phase];
-}
-
-/* A member of an object, NULL if there is none. */
-static struct json_object *
-member_of(struct json_object *object, const char *name)
-{
-	struct json_object *member = NULL;
-
-	if (json_object_is_type(object, json_type_object))
-		json_object_object_get_ex(object, name, &member);
-	return member;
 }
 
 /* The number that a value is, NAN if it is none from 0 on. */
@@ -56,7 +46,7 @@ number_of(struct json_object *value)
 static void
 take_text(struct json_object *object, const char *name, char *text, size_t size)
 {
-	struct json_object *member = member_of(object, name);
+	struct json_object *member = json__member(object, name);
 	const char *value = json_object_is_type(member, json_type_string) ?
 		json_object_get_string(member) : "";
 	size_t		length = 0;
@@ -86,7 +76,7 @@ take_history(struct values_recovery *recovery, struct json_object *history)
 
 	for (int i = 0; i < VALUES_HISTORY_COUNT; i++)
 	{
-		struct json_object *values = member_of(history, history_names[i]);
+		struct json_object *values = json__member(history, history_names[i]);
 
 		if (json_object_is_type(values, json_type_array) &&
 			json_object_array_length(values) > count)
@@ -95,7 +85,7 @@ take_history(struct values_recovery *recovery, struct json_object *history)
 	recovery->sample_count = count > VALUES_MAX_SAMPLES ? VALUES_MAX_SAMPLES : (unsigned) count;
 	for (int i = 0; i < VALUES_HISTORY_COUNT; i++)
 	{
-		struct json_object *values = member_of(history, history_names[i]);
+		struct json_object *values = json__member(history, history_names[i]);
 
 		for (unsigned at = 0; at < recovery->sample_count; at++)
 			recovery->history[i][at] = json_object_is_type(values, json_type_array) ?
@@ -126,7 +116,7 @@ take_recovery(struct values_recovery *recovery, struct json_object *object)
 	if (!json_object_is_type(object, json_type_object))
 		return false;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		*numbers[i].number = number_of(member_of(object, numbers[i].name));
+		*numbers[i].number = number_of(json__member(object, numbers[i].name));
 	if (recovery->progress > 1)
 		recovery->progress = NAN;
 	if (recovery->coverage > 1)
@@ -137,7 +127,7 @@ take_recovery(struct values_recovery *recovery, struct json_object *object)
 	take_lsn(object, "primary_lsn", recovery->primary_lsn);
 	take_text(object, "end_source", recovery->end_source, sizeof(recovery->end_source));
 	take_text(object, "limit", recovery->limit, sizeof(recovery->limit));
-	take_history(recovery, member_of(object, "history"));
+	take_history(recovery, json__member(object, "history"));
 	return true;
 }
 
@@ -163,7 +153,7 @@ take_phase(struct values *document, struct json_object *json)
 int
 values__parse(struct values *document, struct json_object *json, char *message, size_t size)
 {
-	struct json_object *version = member_of(json, "version");
+	struct json_object *version = json__member(json, "version");
 
 	memset(document, 0, sizeof(*document));
 	if (!json_object_is_type(version, json_type_int))
@@ -178,8 +168,8 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 				 (long long) json_object_get_int64(version), STATUS_DOCUMENT_VERSION);
 		return -EPROTONOSUPPORT;
 	}
-	if (!take_phase(document, json) || !(number_of(member_of(json, "pid")) > 0) ||
-		!json_object_is_type(member_of(json, "data_directory"), json_type_string))
+	if (!take_phase(document, json) || !(number_of(json__member(json, "pid")) > 0) ||
+		!json_object_is_type(json__member(json, "data_directory"), json_type_string))
 	{
 		snprintf(message, size, "the status document has no known phase, no pid, or no "
 				 "data_directory; use the redoahead of the daemon");
@@ -187,13 +177,13 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 	}
 	take_text(json, "command", document->command, sizeof(document->command));
 	take_text(json, "data_directory", document->data_directory, sizeof(document->data_directory));
-	document->server_major = number_of(member_of(json, "server_major"));
-	document->recoveries = number_of(member_of(json, "recoveries"));
-	document->has_recovery = take_recovery(&document->recovery, member_of(json, "recovery"));
+	document->server_major = number_of(json__member(json, "server_major"));
+	document->recoveries = number_of(json__member(json, "recoveries"));
+	document->has_recovery = take_recovery(&document->recovery, json__member(json, "recovery"));
 	/* That of redo is not that of the checkpoint. */
 	if (document->phase == VALUES_CHECKPOINT)
 		document->recovery.left = NAN;
-	document->has_last = take_recovery(&document->last, member_of(json, "last_recovery"));
+	document->has_last = take_recovery(&document->last, json__member(json, "last_recovery"));
 	return 0;
 }
 

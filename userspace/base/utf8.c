@@ -1,0 +1,23 @@
+/*
+ * utf8.c
+ *		Which bytes of a text are UTF-8: names of files and relations may be anything.
+ */
+#include "base/utf8.h"
+
+/* Length of the UTF-8 sequence that the text begins with, bytes; 0 if there is none. */
+unsigned
+utf8__length(const unsigned char *text)
+{
+	/* Least and greatest second byte: no overlong forms, surrogates or numbers too great. */
+	unsigned char least = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : 0x80;
+	unsigned char most = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : 0xbf;
+	unsigned	length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 :
+		text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+
+	if (length > 1 && (text[1] < least || text[1] > most))
+		return 0;
+	for (unsigned i = 2; i < length; i++)
+		if (text[i] < 0x80 || text[i] > 0xbf)
+			return 0;
+	return length;
+}
