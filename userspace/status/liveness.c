@@ -90,15 +90,16 @@ does_work(pid_t pid)
 }
 
 /*
- * Does the startup process of a server that starts do work?  Redo of one record may take
- * minutes: DROP DATABASE, or CREATE DATABASE with FILE_COPY.
+ * Does the startup process of a server that takes no connections do work?  Redo of one
+ * record may take minutes: DROP DATABASE, or CREATE DATABASE with FILE_COPY.
  */
 bool
 liveness__works(const struct cluster *cluster)
 {
+	enum serverstate state = serverstate__read(cluster);
 	struct activity_server server;
 
-	return serverstate__read(cluster) == SERVERSTATE_STARTING &&
+	return (state == SERVERSTATE_STARTING || state == SERVERSTATE_STANDBY) &&
 		activity__read_server(cluster, &server) && server.startup > 0 &&
 		does_work(server.startup);
 }

@@ -116,7 +116,7 @@ probe(struct run *run)
 			liveness__works(&run->cluster))
 		{
 			liveness = LIVENESS_ADVANCES;
-			snprintf(reason, sizeof(reason), "redo of one record, and the startup process works");
+			snprintf(reason, sizeof(reason), "no progress is seen, but the startup process works");
 		}
 	}
 	else if (liveness == LIVENESS_UNKNOWN)
