@@ -23,6 +23,7 @@ knows_end() {				# DATA
 
 # The status in the middle of a crash recovery.
 crash_recovery_status() {	# DATA LOG
+	wait_until "the position of redo" knows_redo "$1" "$(startup_pid "$1")"
 	wait_until "the end of WAL" knows_end "$1"
 	[ "$(json_member "$CASE/status" phase)" = 'crash recovery' ]
 	[ "$(json_member "$CASE/status" recovery end_source)" = scan ]

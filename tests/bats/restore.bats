@@ -254,6 +254,7 @@ forever=1$BASHPID
 	end_pretended
 	[ ${#left[@]} -eq 2 ]
 	kill "${left[@]}"
+	for pid in "${left[@]}"; do wait_until "the end of $pid" is_gone "$pid"; done
 }
 
 # Lost otherwise: a restart of the server, which would wait for a command that hangs; and the

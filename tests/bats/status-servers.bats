@@ -36,6 +36,7 @@ answers() {					# STATUS PATTERN OPTION...
 recovery_is_shown() {		# SERVER LOG PATTERN
 	run -0 status --probe
 	start_stopped "$@"
+	wait_until "the position of redo" knows_redo "$DATA" "$STARTUP"
 	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+ from '
 	wait_until "the time without progress" answers 1 '^stalled for [0-9.]+ s: crash recovery' --probe=1
 	run -0 status --probe=3600
@@ -103,7 +104,7 @@ json.dump(document, sys.stdout)' <"$BATS_TEST_DIRNAME/lib/metrics/streaming.json
 	is_traced() { grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$STARTUP/status"; }
 	wait_until "the tracer" is_traced
 	kill -CONT "$STARTUP"
-	answers 0 '^redo of one record, and the startup process works$' --socket "$CASE/socket" --probe
+	answers 0 '^no progress is seen, but the startup process works$' --socket "$CASE/socket" --probe
 	kill "$tracer"
 	wait_until "the end of recovery" answers 0 'the server takes connections' --socket "$CASE/socket" --probe
 	kill "$server"

@@ -28,6 +28,17 @@ read_status() {				# DATA
 		<"$redoahead_root/tests/bats/lib/status_client.py" >"$CASE/status" 2>/dev/null
 }
 
+# Does a daemon know where redo is, which is stopped?  It may have been stopped as soon as the
+# daemon was connected, before it has shown that: then let it go on for a moment.
+knows_redo() {				# DATA STARTUP-PROCESS
+	read_status "$1" || return 1
+	[ "$(json_member "$CASE/status" recovery)" != None ] &&
+		[ "$(json_member "$CASE/status" recovery replay_lsn)" != None ] && return
+	kill -CONT "$2"
+	kill -STOP "$2"
+	return 1
+}
+
 # What the server must not notice: all it logs is what it logs without.  Redo waits until the
 # recovery has been found.
 recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
