@@ -140,8 +140,10 @@ class Trace:
                 write(f'{instance}/set_event_pid', str(os.getpid()))
             self.instance = instance
             with host.create(self.output, 'wb') as file:
-                self.reader = subprocess.Popen(['cat', f'{instance}/trace_pipe'], stdout=file,
-                                               start_new_session=True)
+                # It must not outlive this process: the instance would stay.
+                self.reader = subprocess.Popen(
+                    ['setpriv', '--pdeathsig', 'KILL', 'cat', f'{instance}/trace_pipe'],
+                    stdout=file, start_new_session=True)
             self.stack.callback(self.end_reader)
             for name, condition in self.events.items():
                 write(f'{instance}/events/{name}/filter', condition)
