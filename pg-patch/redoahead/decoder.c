@@ -83,7 +83,7 @@ static uint32 wait_event;		/* while waiting for a record; 0 before the first run
 static bool
 may_begin(const Prefetcher *p, const XLogReaderState *reader)
 {
-	return !run.impossible && p->records >= run.wait_until && p->distance >= MIN_DISTANCE &&
+	return !run.impossible && p->records >= run.wait_until && p->distance > 0 &&
 		AmStartupProcess() && IsUnderPostmaster && InRecovery && !ArchiveRecoveryRequested &&
 		reader->seg.ws_tli == recoveryTargetTLI && reader->latestPageTLI == recoveryTargetTLI &&
 		decoder__is_usable() &&
@@ -92,14 +92,20 @@ may_begin(const Prefetcher *p, const XLogReaderState *reader)
 
 /* Log, once, why no run begins. */
 static void
-log_refusal(bool too_small)
+log_refusal(const Prefetcher *p, size_t buffer_size)
 {
 	static bool logged;
 
 	if (logged || !decoder__is_usable())
 		return;
 	logged = true;
-	if (too_small)
+	if (p->distance < MIN_DISTANCE)
+		ereport(LOG,
+				(errmsg("redoahead: a look-ahead of %d block references is too short for the decoder, which needs %d; the startup process decodes WAL itself",
+						p->distance, MIN_DISTANCE),
+				 errhint("You might need to increase \"%s\", or there is too little memory.",
+						 "redoahead.lookahead")));
+	else if (buffer_size < MIN_BUFFER_SIZE)
 		ereport(LOG,
 				(errmsg("redoahead: the decode buffer is too small for the decoder, which needs %d kB; the startup process decodes WAL itself",
 						MIN_BUFFER_SIZE / 1024),
@@ -135,10 +141,10 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	counters = d->prefetcher.counters;
 
 	run.wait_until = p->records + run.next_wait;
-	if (buffer_size < MIN_BUFFER_SIZE ||
+	if (p->distance < MIN_DISTANCE || buffer_size < MIN_BUFFER_SIZE ||
 		!decoder__allocate(p->distance, buffer_size, blocks))
 	{
-		log_refusal(buffer_size < MIN_BUFFER_SIZE);
+		log_refusal(p, buffer_size);
 		return;
 	}
 	if (wait_event == 0)

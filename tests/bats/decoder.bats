@@ -280,11 +280,17 @@ references() {				# DATA
 
 # Lost otherwise: the reason why no decoder is used.
 @test "a decode buffer that is too small for the decoder is logged once" {
+	refuses decode_buffer_size=1MB '^the decode buffer is too small for the decoder, which needs 4096 kB'
+}
+@test "a look-ahead that is too short for the decoder is logged once" {
+	refuses lookahead=2048 '^a look-ahead of 2048 block references is too short for the decoder, which needs 4096'
+}
+refuses() {					# SETTING LOG-LINE
 	copy_crashed
-	settings "$DATA" redoahead.decoder=on redoahead.decode_buffer_size=1MB
+	settings "$DATA" redoahead.decoder=on "redoahead.$1"
 	start_daemon "$DATA"
 	start_server "$PATCHED" "$DATA"
-	ends_as_stock '^the decode buffer is too small for the decoder, which needs 4096 kB'
+	ends_as_stock "$2"
 }
 
 # Lost otherwise: the same, and memory behind that of the decoder.
