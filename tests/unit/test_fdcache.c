@@ -172,6 +172,7 @@ TEST(test_files_that_are_not_used_are_closed)
 		fdcache__sweep(cache, now_us += 1000000, &counters);
 	assert_int_equal(fdcache__open_files(cache), 1);
 	fdcache__unpin(file);
+	assert_int_equal(counters.files_evicted, 2);
 	assert_int_equal(counters.files_dropped, 0);
 }
 

@@ -48,7 +48,7 @@ struct counters
 	uint64_t	latency_us;		/* from request to completion, summed, us */
 	uint64_t	in_flight_max;	/* most blocks in flight at once */
 	uint64_t	files_opened;	/* data files opened */
-	uint64_t	files_evicted;	/* descriptors closed to make room */
+	uint64_t	files_evicted;	/* descriptors closed to make room, or not used for minutes */
 	uint64_t	files_dropped;	/* descriptors closed: the file was unlinked */
 	uint64_t	sleeps;			/* times that the daemon slept until the server woke it */
 	uint64_t	cpu_us;			/* user and system time of the process, us */

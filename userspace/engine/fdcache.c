@@ -244,7 +244,10 @@ fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters
 		if (file->fd < 0)
 			continue;
 		if (file->pins == 0 && ++file->idle_sweeps >= IDLE_SWEEPS)
+		{
 			close_file(cache, file);
+			counters->files_evicted++;
+		}
 		else
 			fdcache__check(cache, file, counters);
 	}

@@ -151,7 +151,7 @@ static const struct family families[] = {
 	"Most blocks in flight since the daemon started"},
 	TOTAL("latency_seconds", "Time from request to completion, summed over blocks"),
 	TOTAL("files_opened", "Data files opened"),
-	TOTAL("files_evicted", "Data files closed to make room"),
+	TOTAL("files_evicted", "Data files closed to make room, or not used for minutes"),
 	TOTAL("files_dropped", "Data files closed because they were unlinked"),
 	TOTAL("sleeps", "Times that the daemon slept until it was woken"),
 	TOTAL("cpu_seconds", "CPU time of the daemon in recoveries"),
