@@ -1,6 +1,6 @@
 /*
  * device.bpf.h
- *		Requests that the devices below the data directory complete, by latency.
+ *		Requests that the devices of the cluster complete, by latency.
  *
  * Latency is from when the kernel made the request, which may have waited in a
  * queue, to completion.  The requests of all processes count: redo waits for a
