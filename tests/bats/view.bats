@@ -134,14 +134,22 @@ feed_until_view() {			# EXPRESSION
 	stop_daemon "$DATA"
 }
 
+# A test's cgroup is gone with its processes.
+teardown() {
+	local result=0
+	case_end || result=$?
+	[ ! -d "${memory_cgroup:-}" ] || wait_until "the end of the cgroup" rmdir "$memory_cgroup"
+	return $result
+}
+
 # kB of shared memory that a process has touched.
 shared_memory() { awk '/^RssShmem:/ { print $2 }' "/proc/$1/status"; }
 
 # Lost otherwise: memory that the server does not have, and the slot, for as long as it has none.
 @test "where memory is short, the worker populates nothing, and ends" {
 	need_memory_cgroup
-	local cgroup worker
-	cgroup=$(python $$ <<-'EOF'
+	local worker
+	memory_cgroup=$(python $$ <<-'EOF'
 		import sys
 		from bench import cgroup
 		limit = cgroup.MemoryLimit(450 << 20)
@@ -150,7 +158,7 @@ shared_memory() { awk '/^RssShmem:/ { print $2 }' "/proc/$1/status"; }
 		print(limit.directory)
 	EOF
 	)
-	as_user=(sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$cgroup" "${as_user[@]}")
+	as_user=(sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$memory_cgroup" "${as_user[@]}")
 	settings "$DATA" shared_buffers=256MB huge_pages=off
 	start_daemon "$DATA"
 	begin_standby
@@ -164,7 +172,6 @@ shared_memory() { awk '/^RssShmem:/ { print $2 }' "/proc/$1/status"; }
 	view "state = 'connected'"
 	stop_server "$DATA"
 	stop_daemon "$DATA"
-	wait_until "the end of the cgroup" rmdir "$cgroup"
 }
 
 prefault_worker() {			# DATA

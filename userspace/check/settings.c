@@ -286,13 +286,13 @@ void
 check__wal(struct check *check)
 {
 	struct needs *needs = &check->needs;
+	bool		vectors = check->kind == SERVER_PATCHED || check->cluster.major >= 19;
 
 	if (!check->has_control)
 		return;
 	if (check->control.checksums)
-		needs__add(needs, "data_checksums", NEED_OK, "on: they take about %s of the CPU time of redo "
-				   "that reads blocks; keep them", check->kind == SERVER_PATCHED || check->cluster.major >= 19 ?
-				   "2 %" : "a tenth");
+		needs__add(needs, "data_checksums", NEED_OK, "on: they take about %s of the CPU time of "
+				   "redo that reads blocks; keep them", vectors ? "2 %" : "a tenth");
 	else
 		needs__add(needs, "data_checksums", NEED_OK, "off: no cost, but damaged blocks are not found");
 	check_images(check);

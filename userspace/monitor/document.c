@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/version.h"
 #include "base/status_document.h"
+#include "base/version.h"
 #include "monitor/document.h"
 #include "report/json.h"
 #include "report/statistics.h"

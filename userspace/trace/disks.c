@@ -172,7 +172,7 @@ disks__of_cluster(int pgdata, dev_t *found, unsigned max)
 	else if (fd >= 0)
 		close(fd);
 	if (search.full)
-		log_warning("data directory, WAL and tablespaces are on more than %u disks; the report has requests of "
-					"the first %u only", max, max);
+		log_warning("data directory, WAL and tablespaces are on more than %u disks; the report has "
+					"requests of the first %u only", max, max);
 	return search.count;
 }
