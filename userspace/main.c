@@ -64,7 +64,7 @@ main(int argc, char **argv)
 	if (argc < 2)
 	{
 		print_usage(stderr);
-		return EXIT_USAGE;
+		return EXIT_NO_COMMAND;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)
 	{
@@ -81,5 +81,5 @@ main(int argc, char **argv)
 			return run_subcommand(&subcommands[i], argc - 1, argv + 1);
 
 	fprintf(stderr, "redoahead: there is no command \"%s\"; see redoahead --help\n", argv[1]);
-	return EXIT_USAGE;
+	return EXIT_NO_COMMAND;
 }

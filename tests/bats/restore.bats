@@ -317,6 +317,8 @@ hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 	grep -q 'give COMMAND, %f and %p: 2 words are not three' <<<"$output"
 	run -126 restore --jobs 65 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
 	grep -q 'not a number from 0 to 64' <<<"$output"
+	run -127 "$WORK/redoahead" restoer 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
+	grep -q 'no command "restoer"' <<<"$output"
 }
 
 # Lost otherwise: the server in a container, which would take our processes for its own.

@@ -9,6 +9,8 @@
 #define EXIT_OK			0		/* success */
 #define EXIT_FAILED		1		/* failure */
 #define EXIT_USAGE		2		/* wrong usage */
+#define EXIT_NO_COMMAND	127		/* no such command, as of a shell; a lower one in
+								 * restore_command means that a file is not there */
 
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
 int			cmd__check(int argc, char **argv);
