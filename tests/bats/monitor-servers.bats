@@ -126,3 +126,42 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 }
+
+# Let pg_control have that the server was killed while it shut down.
+was_shutting_down() {		# DATA
+	as_server_user /usr/bin/python3 -IS - "$1/global/pg_control" <<'EOP'
+import struct, sys
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+with open(sys.argv[1], 'r+b') as file:
+    control = bytearray(file.read(512))
+    # The checksum follows what it is of.
+    length = next(n for n in range(100, 508, 4) if struct.unpack_from('=I', control, n)[0] == crc32c(control[:n]))
+    struct.pack_into('=I', control, 16, 3)
+    struct.pack_into('=I', control, length, crc32c(control[:length]))
+    file.seek(0)
+    file.write(control)
+EOP
+	"$STOCK/bin/pg_controldata" -D "$1" | grep -q '^Database cluster state: *shutting down$'
+}
+
+# Lost otherwise: how long a recovery takes, for who is told before it begins that it is at its end.
+@test "a server that was killed while it shut down has no checkpoint before redo" {
+	copy_cluster "$WORK/crashed" "$DATA"
+	was_shutting_down "$DATA"
+	# The startup process waits there.
+	as_server_user mkfifo "$DATA/backup_label"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the startup process" startup_pid "$DATA"
+	start_daemon "$DATA"
+	wait_until "the phase" status_is "$DATA" waiting phase
+	stop_daemon "$DATA"
+	stop_server "$DATA" immediate
+}

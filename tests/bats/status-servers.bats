@@ -82,22 +82,21 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	answers 0 'no server runs' --probe
 }
 
-# Lost otherwise: a server that is restarted again and again at a record whose redo takes minutes.
-@test "the probe of a crash recovery whose daemon reports no progress, and whose startup process works" {
-	need_attach
+# A recovery whose daemon reports no progress in a phase is stalled only while its startup process does no work; without the
+# daemon, the probe's answer becomes ANSWER.
+slow_redo_is_not_stalled() {	# PHASE ANSWER
 	local server tracer
-	copy_cluster "$WORK/crashed" "$DATA"
 	start_stopped "$STOCK" "$DATA.log" 'redo starts at'
 	python3 -c 'import json, sys
 document = json.load(sys.stdin)
-document["phase"] = "crash recovery"
+document["phase"] = sys.argv[1]
 document["recovery"]["stalled_seconds"] = 600
-json.dump(document, sys.stdout)' <"$BATS_TEST_DIRNAME/lib/metrics/streaming.json" >"$CASE/document"
+json.dump(document, sys.stdout)' "$1" <"$BATS_TEST_DIRNAME/lib/metrics/streaming.json" >"$CASE/document"
 	"$redoahead_root/tests/tools/status_server.py" "$CASE/socket" file "$CASE/document" >"$CASE/stand-in" 3>&- &
 	server=$!
 	wait_until "the stand-in" grep -q listening "$CASE/stand-in"
 	chmod 777 "$CASE/socket"
-	answers 1 '^stalled for 10 min.*: crash recovery' --socket "$CASE/socket" --probe
+	answers 1 "^stalled for 10 min.*: $1" --socket "$CASE/socket" --probe
 	# Redo goes on, slowly.
 	strace -qq -o /dev/null -p "$STARTUP" -e trace=pread64 -e inject=pread64:delay_enter=50000 3>&- &
 	tracer=$!
@@ -106,10 +105,26 @@ json.dump(document, sys.stdout)' <"$BATS_TEST_DIRNAME/lib/metrics/streaming.json
 	kill -CONT "$STARTUP"
 	answers 0 '^no progress is seen, but the startup process works$' --socket "$CASE/socket" --probe
 	kill "$tracer"
-	wait_until "the end of recovery" answers 0 'the server takes connections' --socket "$CASE/socket" --probe
 	kill "$server"
 	rm "$CASE/socket"
+	wait_until "the answer '$2'" answers 0 "$2" --socket "$CASE/socket" --probe
 	stop_server "$DATA"
+}
+
+# Lost otherwise: a server that is restarted again and again at a record whose redo takes minutes.
+@test "the probe of a crash recovery whose daemon reports no progress, and whose startup process works" {
+	need_attach
+	copy_cluster "$WORK/crashed" "$DATA"
+	slow_redo_is_not_stalled 'crash recovery' 'the server takes connections'
+}
+
+# Lost otherwise: the same with a standby that takes no connections until it is promoted.
+@test "the probe of a standby without connections whose daemon reports no progress, and whose startup process works" {
+	need_attach
+	copy_cluster "$WORK/crashed" "$DATA"
+	settings "$DATA" hot_standby=off restore_command=false
+	as_server_user touch "$DATA/standby.signal"
+	slow_redo_is_not_stalled 'archive recovery' 'the server is a standby without connections'
 }
 
 # Lost otherwise: a standby, which may wait for WAL for ever.

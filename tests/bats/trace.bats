@@ -203,6 +203,55 @@ trace_standby() {			# NAME HOT_STANDBY
 	grep -q '^base/5/' "$DATA.trace"
 }
 
+# Mount a file system of a new loop device, whose image is in memory, for the server's user.
+mount_disk() {				# DIRECTORY
+	local image
+	image=$(mktemp /dev/shm/redoahead-test.XXXXXX)
+	truncate -s 256M "$image"
+	mkfs.ext4 -q "$image"
+	mkdir "$1"
+	mount -o loop "$image" "$1" || { rm "$image"; skip "no loop device can be had"; }
+	MOUNTED+=("$1")
+	rm "$image"
+	chown "$redoahead_user" "$1"
+}
+
+# Bytes that were read from the disk of a directory.
+disk_bytes() {				# DIRECTORY
+	local device
+	device=$(findmnt -nro MAJ:MIN --target "$1")
+	awk '{ print $3 * 512 }' "/sys/dev/block/$device/stat"
+}
+
+# Lost otherwise: what recovery waits for, where that is the disk of a tablespace or of the WAL.
+@test "requests of the disks of tablespaces and of the WAL are counted" {
+	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	DATA=$CASE/data
+	mount_disk "$CASE/tablespaces"
+	mount_disk "$CASE/wal"
+	as_server_user mkdir "$CASE/tablespaces/one"
+	make_cluster "$DATA"
+	start_server "$STOCK" "$DATA" "${fast[@]}"
+	sql "$DATA" -c "CREATE TABLESPACE one LOCATION '$CASE/tablespaces/one'" \
+		-c "CREATE TABLE placed TABLESPACE one AS SELECT g AS id, repeat('x', 100) AS text FROM generate_series(1, 100000) g" \
+		-c checkpoint -c 'UPDATE placed SET id = -id WHERE id % 10 = 0'
+	crash_server "$DATA"
+	as_server_user cp -a "$DATA/pg_wal" "$CASE/wal/"
+	as_server_user rm -r "$DATA/pg_wal"
+	as_server_user ln -s "$CASE/wal/pg_wal" "$DATA/pg_wal"
+	evict "$CASE/tablespaces/one" "$CASE/wal/pg_wal"
+	start_trace "$DATA" --json --verbose
+	local tables=$(disk_bytes "$CASE/tablespaces") wal=$(disk_bytes "$CASE/wal")
+	start_awaited "$STOCK" "$DATA"
+	end_trace "$DATA"
+	tables=$(($(disk_bytes "$CASE/tablespaces") - tables))
+	wal=$(($(disk_bytes "$CASE/wal") - wal))
+	# All else is in the page cache.
+	[ "$tables" -gt 10000000 ] && [ "$wal" -gt 1000000 ] || { echo "$tables and $wal bytes were read"; return 1; }
+	holds "$DATA" "0.95 * ($tables + $wal) < r['device']['read_bytes'] < 1.2 * ($tables + $wal)"
+	stop_server "$DATA"
+}
+
 # Trace a recovery by one method, which must report all and be reported.
 forced() {					# METHOD
 	trace_recovery "$PATCHED" daemon --attach "$1"

@@ -198,6 +198,15 @@ prefault_worker() {			# DATA
 	stop_fake
 }
 
+@test "a daemon that does not reply shows in the view" {
+	FAKE=
+	start_fake "$DATA" silent 0
+	begin_standby
+	feed_until_view "state = 'connecting' and daemon_pid is null and connects = 0"
+	stop_server "$DATA"
+	stop_fake
+}
+
 @test "without a daemon the view shows that there is none" {
 	begin_standby
 	feed_until_view "state = 'disconnected' and daemon_pid is null and connects = 0 and emitted = 0"

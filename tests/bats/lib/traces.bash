@@ -31,8 +31,10 @@ setup() {
 	CRASHED=$WORK/crashed
 	[[ " ${BATS_TEST_TAGS[*]-} " == *" untraced "* ]] || need_traces
 }
+MOUNTED=()					# directories, for the end of a test
 teardown() {
 	[ -z "${TRACE:-}" ] || kill -TERM "$TRACE" 2>/dev/null || true
+	[ ${#MOUNTED[@]} -eq 0 ] || umount --lazy "${MOUNTED[@]}"
 	case_end
 }
 
