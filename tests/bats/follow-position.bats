@@ -138,7 +138,8 @@ links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
 	feed_all "$DATA"
 	wait "$starter"
 	wait_until "the end for follow" has_followed "$DATA"
-	stop_server "$DATA"
+	# stop_server would wait for the end of the process that has the postmaster's number here.
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -w -t "$patience" stop >/dev/null
 	kill -KILL "$init"
 	wait "$namespace" "$DAEMON" || true
 	same_data "$WORK/recovered" "$DATA"
