@@ -260,7 +260,7 @@ def run_attempt(setup):
     case, config, stage, place = setup.case, setup.config, setup.stage, setup.place
     build, directory = setup.builds[config.build], stage.directory
     system = arrange(stage, case.streamed, build)
-    cache = host.chill(os.path.dirname(directory))
+    cache = (host.warm if config.warm else host.chill)(os.path.dirname(directory))
     for name in ('postgres', 'pgbench', 'psql'):        # with their libraries
         host.fetch(build.program(name))
         postgres.run([build.program(name), '--version'])
