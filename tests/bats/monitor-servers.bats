@@ -127,7 +127,7 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 	stop_daemon "$DATA"
 }
 
-# Let pg_control have that the server was killed while it shut down.
+# Make pg_control record that the server was killed while it shut down.
 was_shutting_down() {		# DATA
 	as_server_user /usr/bin/python3 -IS - "$1/global/pg_control" <<'EOP'
 import struct, sys
@@ -142,7 +142,7 @@ def crc32c(data):
 
 with open(sys.argv[1], 'r+b') as file:
     control = bytearray(file.read(512))
-    # The checksum follows what it is of.
+    # The checksum follows the data that it covers.
     length = next(n for n in range(100, 508, 4) if struct.unpack_from('=I', control, n)[0] == crc32c(control[:n]))
     struct.pack_into('=I', control, 16, 3)
     struct.pack_into('=I', control, length, crc32c(control[:length]))
@@ -152,7 +152,7 @@ EOP
 	"$STOCK/bin/pg_controldata" -D "$1" | grep -q '^Database cluster state: *shutting down$'
 }
 
-# Lost otherwise: how long a recovery takes, for who is told before it begins that it is at its end.
+# Lost otherwise: the time left; before redo, the status would report the end-of-recovery checkpoint.
 @test "a server that was killed while it shut down has no checkpoint before redo" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	was_shutting_down "$DATA"

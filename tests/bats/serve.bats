@@ -6,9 +6,10 @@ bats_require_minimum_version 1.5.0
 load lib/daemon
 # bats file_tags=fast
 
-@test "usage errors exit 2 with the reason" {
-	run -2 "$redoahead"
-	run -2 "$redoahead" nonsense
+@test "usage errors exit 2 with the reason, 127 without a command that is known" {
+	run -127 "$redoahead"
+	run -127 "$redoahead" nonsense
+	[[ $output == *'there is no command "nonsense"'* ]]
 	run -2 "$redoahead" serve
 	[[ $output == *"no data directory"* ]]
 	local option

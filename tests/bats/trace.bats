@@ -203,16 +203,14 @@ trace_standby() {			# NAME HOT_STANDBY
 	grep -q '^base/5/' "$DATA.trace"
 }
 
-# Mount a file system of a new loop device, whose image is in memory, for the server's user.
+# Mount a file system of a new loop device for the server's user.
 mount_disk() {				# DIRECTORY
-	local image
-	image=$(mktemp /dev/shm/redoahead-test.XXXXXX)
+	local image=$1.image
 	truncate -s 256M "$image"
 	mkfs.ext4 -q "$image"
 	mkdir "$1"
-	mount -o loop "$image" "$1" || { rm "$image"; skip "no loop device can be had"; }
+	mount -o loop "$image" "$1" || skip "no loop device can be had"
 	MOUNTED+=("$1")
-	rm "$image"
 	chown "$redoahead_user" "$1"
 }
 
@@ -226,6 +224,7 @@ disk_bytes() {				# DIRECTORY
 # Lost otherwise: what recovery waits for, where that is the disk of a tablespace or of the WAL.
 @test "requests of the disks of tablespaces and of the WAL are counted" {
 	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"
+	command -v mkfs.ext4 >/dev/null || skip "mkfs.ext4 is not installed"
 	DATA=$CASE/data
 	mount_disk "$CASE/tablespaces"
 	mount_disk "$CASE/wal"

@@ -9,8 +9,12 @@
 #define EXIT_OK			0		/* success */
 #define EXIT_FAILED		1		/* failure */
 #define EXIT_USAGE		2		/* wrong usage */
-#define EXIT_NO_COMMAND	127		/* no such command, as of a shell; a lower one in
-								 * restore_command means that a file is not there */
+
+/*
+ * Of the program without a command that it knows, the status of a shell then.  In
+ * restore_command, one up to 125 means that the archive does not have the file.
+ */
+#define EXIT_NO_COMMAND	127
 
 /* Each takes its own arguments, argv[0] being "redoahead NAME". */
 int			cmd__check(int argc, char **argv);

@@ -16,8 +16,8 @@ otherwise replay would wait for each report to end, and that would be what is me
 
 A configuration `redoahead:OPTION[:OPTION]` is redoahead with options: those that begin with
 -- are the daemon's, others are settings of the server.  So is `follow:OPTION[:OPTION]`.
-`default-warm`, with all files in the page cache, shows what queries wait beside redo that waits
-for nothing.
+`default-warm` has all files in the page cache: what queries wait where neither they nor redo read
+from a device.
 """
 import contextlib
 import dataclasses
@@ -142,7 +142,7 @@ def spread(values, form):
 
 
 def summary(runs):
-    """Lines of a table: each other configuration against stock at its best."""
+    """Lines of a table: each configuration but cold ones of stock against stock at its best."""
     rows = [['against stock at its best', *(heading for _, heading in PAIRED),
              'longest stall, ms more']]
     for case, of in report.medians(runs, MEASURES).items():
