@@ -129,16 +129,9 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 
 # Make pg_control record that the server was killed while it shut down.
 was_shutting_down() {		# DATA
-	as_server_user /usr/bin/python3 -IS - "$1/global/pg_control" <<'EOP'
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$redoahead_root/tests/tools python3 - "$1/global/pg_control" <<'EOP'
 import struct, sys
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
+from corrupt_image import crc32c
 
 with open(sys.argv[1], 'r+b') as file:
     control = bytearray(file.read(512))
