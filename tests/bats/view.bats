@@ -198,6 +198,7 @@ prefault_worker() {			# DATA
 	stop_fake
 }
 
+# Lost otherwise: why there is no daemon, where one hangs before it replies.
 @test "a daemon that does not reply shows in the view" {
 	FAKE=
 	start_fake "$DATA" silent 0

@@ -11,8 +11,9 @@
 #define EXIT_USAGE		2		/* wrong usage */
 
 /*
- * Of the program without a command that it knows, the status of a shell then.  In
- * restore_command, one up to 125 means that the archive does not have the file.
+ * No command is given, or it is not known: what a shell returns for a command that it does
+ * not find.  In restore_command, a status up to 125 means that the archive does not have the
+ * file, and ends recovery there.
  */
 #define EXIT_NO_COMMAND	127
 
