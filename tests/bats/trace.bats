@@ -13,7 +13,7 @@ bats_require_minimum_version 1.5.0
 @test "with the daemon, all blocks that redo read are reported, as in the server's statistics" {
 	trace_recovery "$PATCHED" daemon
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	blocks_agree "$DATA"
 	wal_agrees "$DATA"
 	# Up to 16 pages of WAL with a call (0024).
 	holds "$DATA" 'r["wal"]["bytes"] > 8 * 8192 * r["wal"]["reads"]'
@@ -32,7 +32,7 @@ bats_require_minimum_version 1.5.0
 @test "on a stock server, its own prefetching is reported" {
 	trace_recovery "$STOCK" stock
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	blocks_agree "$DATA"
 	wal_agrees "$DATA"
 	holds "$DATA" 'r["daemon_pids"] == [] and not r["references_followed"]'
 	holds "$DATA" 'b["timely_by"]["daemon"] == 0 and r["sources"][1]["used"] > 0'
@@ -48,7 +48,7 @@ bats_require_minimum_version 1.5.0
 	settings "$CRASHED" recovery_prefetch=off
 	trace_recovery "$STOCK" follow
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	blocks_agree "$DATA"
 	holds "$DATA" "r['daemon_pids'] == [$DAEMON]"
 	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 0'
 	holds "$DATA" 'r["coverage"] > 0.5 and b["unread"] <= 0.02 * b["prefetched"]'
@@ -257,7 +257,7 @@ disk_bytes() {				# DIRECTORY
 forced() {					# METHOD
 	trace_recovery "$PATCHED" daemon --attach "$1"
 	adds_up "$DATA"
-	[ "$(reported "$DATA" 'b["read"]')" = "$(server_blocks "$DATA")" ]
+	blocks_agree "$DATA"
 	holds "$DATA" "r['attach_method'] == '$1'"
 	holds "$DATA" 'r["wait_seconds"]["missed"] > 0 and r["device"]["reads"] > 0'
 	wal_agrees "$DATA"

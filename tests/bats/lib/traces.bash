@@ -152,15 +152,18 @@ recover_held() {			# SERVER
 	end_trace "$DATA"
 }
 
-# Blocks that the startup process read, by the server's own statistics.
-server_blocks() {			# DATA
-	sql "$1" -c "SELECT ((SELECT sum(reads) FROM pg_stat_io
-		WHERE backend_type = 'startup' AND object = 'relation') +
-		(SELECT sum(blks_read) FROM pg_stat_slru))::bigint"
+# The blocks that the startup process read, by the trace and by the server's own statistics.
+blocks_agree() {			# DATA
+	local traced server
+	traced=$(reported "$1" '"%d|%d" % tuple(
+		sum(x["read"] for x in r["relations"] if (x["kind"] == "slru") == slru) for slru in (False, True))')
+	server=$(sql "$1" -c "SELECT
+		(SELECT sum(reads) FROM pg_stat_io WHERE backend_type = 'startup' AND object = 'relation'),
+		(SELECT sum(blks_read) FROM pg_stat_slru)")
+	[ "$traced" = "$server" ] || { echo "blocks of relations|SLRUs: $traced, by the server's statistics $server" >&2; return 1; }
 }
 
-# The same for WAL, calls and bytes, which must agree with the trace's.  PostgreSQL 17 does
-# not count them.
+# The same for WAL, calls and bytes.  PostgreSQL 17 does not count them.
 wal_agrees() {	# DATA
 	local traced server
 	[ "$pg_major" -ge 18 ] || return 0
