@@ -52,6 +52,28 @@
 
 static ConnectionEvent drop(Connection *c, uint64 now, const char *fmt,...) pg_attribute_printf(3, 4);
 
+/*
+ * A descriptor that stays open, or -1 with errno set.  The server has so many files
+ * less open at once.
+ */
+static int
+hold(int fd)
+{
+	if (fd >= 0)
+		ReserveExternalFD();
+	return fd;
+}
+
+static void
+close_held(int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(*fd);
+	ReleaseExternalFD();
+	*fd = -1;
+}
+
 /* Release everything that a connection holds. */
 static void
 release(Connection *c)
@@ -59,11 +81,8 @@ release(Connection *c)
 	if (c->emitter.ring)
 		munmap(c->emitter.ring, c->ring_bytes);
 	memset(&c->emitter, 0, sizeof(c->emitter));
-	if (c->sock >= 0)
-		close(c->sock);
-	if (c->wake_fd >= 0)
-		close(c->wake_fd);
-	c->sock = c->wake_fd = -1;
+	close_held(&c->sock);
+	close_held(&c->wake_fd);
 }
 
 /*
@@ -126,7 +145,7 @@ try_connect(Connection *c, uint64 now)
 		return;
 	}
 
-	c->sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	c->sock = hold(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (c->sock < 0 ||
 		connect(c->sock, (struct sockaddr *) &addr, sizeof(addr)) < 0)
 	{
@@ -148,7 +167,7 @@ try_connect(Connection *c, uint64 now)
 		drop(c, now, "could not create shared ring: %s", strerror(errno));
 		return;
 	}
-	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->wake_fd = hold(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	sent = c->wake_fd >= 0 && handshake__send(c, ring_fd);
 	if (!sent)
 		drop(c, now, "could not send handshake: %s", strerror(errno));
