@@ -43,20 +43,8 @@ lz4_preferences(uint64_t content_bytes)
 static int
 write_out(struct compressor *compressor, const char *bytes, size_t count)
 {
-	while (count > 0)
-	{
-		ssize_t		n = write(compressor->fd, bytes, count);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-		{
-			bytes += n;
-			count -= (size_t) n;
-			compressor->written += (uint64_t) n;
-		}
-	}
-	return 0;
+	compressor->written += count;
+	return content__write(compressor->fd, bytes, count);
 }
 
 /*

@@ -20,8 +20,8 @@
 #define STREAM_MODE		0600
 
 /* Write all of a buffer.  Returns 0 or -errno. */
-static int
-write_all(int fd, const char *bytes, size_t count)
+int
+content__write(int fd, const char *bytes, size_t count)
 {
 	while (count > 0)
 	{
@@ -59,7 +59,7 @@ copy_stream(struct content *content)
 		/* Nothing that a server archives is larger than a segment. */
 		if (content->bytes > WAL_SEGMENT_MAX_BYTES)
 			return -EFBIG;
-		err = write_all(content->fd, piece, (size_t) n);
+		err = content__write(content->fd, piece, (size_t) n);
 	}
 	return err;
 }

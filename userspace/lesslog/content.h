@@ -27,6 +27,7 @@ struct content
 
 int			content__open(struct content *content, const char *path);
 int			content__read(const struct content *content, uint64_t from, void *out, size_t bytes);
+int			content__write(int fd, const char *bytes, size_t count);
 const char *content__error(int err);
 void		content__close(struct content *content);
 
