@@ -199,7 +199,7 @@ trace_standby() {			# NAME HOT_STANDBY
 	end_trace "$DATA" || { kill -CONT "$postmaster"; false; }
 	kill -CONT "$postmaster"
 	stop_server "$DATA" immediate
-	grep -q 'by their paths: .*timeout expired' "$DATA.trace.log"
+	grep -qE 'by their paths: .*(timeout expired|does not answer in time)' "$DATA.trace.log"
 	grep -q '^base/5/' "$DATA.trace"
 }
 
@@ -243,6 +243,7 @@ disk_bytes() {				# DIRECTORY
 	local tables=$(disk_bytes "$CASE/tablespaces") wal=$(disk_bytes "$CASE/wal") data=$(disk_bytes "$CASE")
 	start_trace "$DATA" --json --verbose
 	start_awaited "$STOCK" "$DATA"
+	wait_until "the end of recovery" is_ready "$DATA"
 	end_trace "$DATA"
 	tables=$(($(disk_bytes "$CASE/tablespaces") - tables))
 	wal=$(($(disk_bytes "$CASE/wal") - wal))
@@ -413,8 +414,11 @@ forced() {					# METHOD
 		-c 'SELECT pg_switch_wal()' -c 'SELECT pg_switch_wal()'
 	stop_server "$DATA" immediate
 	kill -CONT "$TRACE"
-	rm "$DATA.log"
-	recover_held "$STOCK"
+	feed_from_archive "$DATA"
+	start_awaited "$STOCK" "$DATA"
+	wait_until 'the trace' grep -q 'tracing the startup process' "$DATA.trace.log"
+	feed_rest "$DATA"
+	end_trace "$DATA"
 	adds_up "$DATA"
 	# Recovery finds all that it needs in the page cache.
 	wal_agrees "$DATA"
