@@ -362,10 +362,11 @@ prefetched_by() {			# SERVER DATA
 	settings "$DATA" redoahead.socket=
 	reload "$DATA"
 	feed_until "$DATA" 'parameter "redoahead.socket" changed to ""'
-	until is_gone "$FAKE"; do feed "$DATA"; done
+	until is_gone "$FAKE"; do feed "$DATA"; sleep 0.1; done
 	settings "$DATA" redoahead.socket=pg_stat_tmp/redoahead.sock
 	reload "$DATA"
 	feed_until "$DATA" 'parameter "redoahead.socket" changed to "pg_stat_tmp'
+	until [ "$(grep -c "connected to daemon (PID $DAEMON)" "$DATA.log")" -eq 2 ]; do feed "$DATA"; sleep 0.1; done
 	finish_recovery
 	stop_daemon "$DATA"
 	stop_fake

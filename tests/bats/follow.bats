@@ -154,8 +154,7 @@ keeps_nothing_open() {		# DATA
 	mv "$DATA" "$DATA.first"
 	copy_cluster "$WORK/crashed" "$DATA"
 	: >"$DATA.follow.log"
-	recover_with "$STOCK" "$DATA"
-	wait_until "the end for follow" has_followed "$DATA"
+	recover_found "$STOCK" "$DATA"
 	[ "$(json_member "$DATA.stats" recoveries)" = 2 ]
 	stop_follow "$DATA"
 	same_data "$WORK/recovered" "$DATA"
@@ -229,8 +228,8 @@ keeps_nothing_open() {		# DATA
 		$(printf -- '-P %s ' "$DATA"/pg_wal/0*) 3>&- &
 	tracer=$!
 	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$DAEMON/status"
-	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL'
-	wait_until "reads after the errors" daemon_has_read "$DATA" 1000
+	start_server_followed "$STOCK" "$DATA"
+	wait_until "reads after the errors" reads_ahead "$DATA" 1000
 	kill -CONT "$(startup_pid "$DATA")"
 	wait_until "the end of recovery" is_ready "$DATA"
 	stop_server "$DATA"
@@ -242,6 +241,12 @@ keeps_nothing_open() {		# DATA
 	same_data "$WORK/recovered" "$DATA"
 }
 
+opens_data_file() {
+	grep -q 'openat(.*"base/' "$CASE/calls" && return
+	go_on "$(startup_pid "$DATA")"
+	return 1
+}
+
 # Lost otherwise: trust.
 @test "it opens files for reading, and changes none" {
 	need_strace
@@ -251,8 +256,8 @@ keeps_nothing_open() {		# DATA
 	tracer=$!
 	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
 	# Being traced makes it slow: redo waits until it has found what to read.
-	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.follow.log" 'recovery of PostgreSQL'
-	wait_until "a data file" grep -q 'openat(.*"base/' "$CASE/calls"
+	start_server_followed "$STOCK" "$DATA"
+	wait_until "a data file" opens_data_file
 	kill -CONT "$(startup_pid "$DATA")"
 	wait_until "the end of recovery" is_ready "$DATA"
 	stop_server "$DATA"
@@ -291,8 +296,7 @@ keeps_nothing_open() {		# DATA
 			[ "$way" = memory ] || follow_as=("${with_bpf[@]}")
 			start_follow "$DATA.$way" --position "$way"
 			follow_as=("${as_user[@]}")
-			recover_with "$server" "$DATA.$way"
-			wait_until "the end for follow" has_followed "$DATA.$way"
+			recover_found "$server" "$DATA.$way"
 			stop_follow "$DATA.$way"
 			follow_logs "$DATA.$way" "following redo by $way"
 			daemon_has_read "$DATA.$way" 3000

@@ -47,7 +47,7 @@ crash_recovery_status() {	# DATA LOG
 	copy_cluster "$WORK/crashed" "$DATA"
 	evict "$DATA"
 	start_follow "$DATA" --metrics "$CASE/redoahead.prom" --report "$CASE"
-	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.follow.log" 'following redo by'
+	start_server_followed "$STOCK" "$DATA" 'following redo by'
 	crash_recovery_status "$DATA" "$DATA.follow.log"
 	status_is "$DATA" waiting phase
 	stop_server "$DATA"

@@ -191,6 +191,8 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 	pretend_server
 	restore --jobs 3 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
 	wait_until "the third segment" has_prefaulted 3
+	# Another one would find the lock taken, and end.
+	wait_until "the end" nobody_prefaults
 	for i in 1 2 3; do
 		read -r listed resident < <(listed_and_resident "$CASE/server" "${segments[$i]}")
 		[ "$listed" -gt 200 ]

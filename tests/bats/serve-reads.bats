@@ -133,7 +133,16 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 @test "the timeline names its columns, and goes on until the recovery ends" {
 	relation base/5/16384 2000
 	start -- --timeline "$work/timeline"
-	produce --count 6000 --rate 10000 --blocks 2000
+	# After each 100 ms there is a row, and without work after a second.
+	mkfifo "$work/input"
+	"$tools/ring_producer" -D "$pgdata" --count 6000 --rate 10000 --blocks 2000 --hold \
+		<"$work/input" >"$work/out" 3>&- &
+	local producer=$!
+	exec 7>"$work/input"
+	has_rows() { [ "$(wc -l <"$work/timeline")" -ge 4 ] && all_is_read 1000; }
+	wait_until "rows" has_rows
+	exec 7>&-
+	wait "$producer"
 	wait_until "the end of the session" sessions_ended 1
 	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\treadahead_limit\tblocks_read$/ { exit 1 }
 		NR > 1 && (NF != 8 || $1 < seconds || $8 < blocks || $4 > 2 * $6) { exit 1 }

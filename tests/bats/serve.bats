@@ -367,8 +367,8 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	produce --count 100 --blocks 100 --sequential
 	wait_until "the end of the session" sessions_ended 3
 	mv "$pgdata" "$work/removed"
-	rm -r "$work/removed"
 	wait_until "the third warning" has_warned 3
+	rm -r "$work/removed"
 	stop
 }
 
@@ -391,7 +391,7 @@ has_beaten() { [ "$(heartbeat "$1")" -gt "$2" ]; }
 	local producer
 	relation base/5/16384 100
 	start strace -f -D -o "$work/strace" -P base/5/16384 -P "$pgdata/base/5/16384" \
-		-e trace=openat -e inject=openat:delay_enter=3000000 --
+		-e trace=openat -e inject=openat:delay_enter=8000000 --
 	"$tools/ring_producer" -D "$pgdata" --count 100 --blocks 100 >"$work/out" 3>&- &
 	producer=$!
 	wait_until "the slow open" grep -q 16384 "$work/strace"

@@ -12,7 +12,11 @@ status() { "$WORK/redoahead" status -D "$DATA" "$@"; }
 # A recovery whose startup process is stopped as soon as a log has a line.
 start_stopped() {			# SERVER LOG PATTERN
 	evict "$DATA"
-	start_server_and_stop_redo "$1" "$DATA" "$2" "$3"
+	if [ "$2" = "$DATA.follow.log" ]; then
+		start_server_followed "$1" "$DATA" "$3"
+	else
+		start_server_and_stop_redo "$1" "$DATA" "$2" "$3"
+	fi
 	STARTUP=$(startup_pid "$DATA")
 	wait_until "the stop" is_stopped "$STARTUP"
 }
@@ -39,7 +43,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	wait_until "the position of redo" knows_redo "$DATA" "$STARTUP"
 	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+ from '
 	wait_until "the time without progress" answers 1 '^stalled for [0-9.]+ s: crash recovery' --probe=1
-	run -0 status --probe=3600
+	wait_until "the answer" answers 0 '' --probe=3600
 	run -0 env TERM=xterm LC_ALL=C "$redoahead_root/tests/tools/terminal.py" 80x24 'wait:^crash recovery' 'wait:q: quit' \
 		print key:q end -- "$WORK/redoahead" status -D "$DATA" --watch=0.2
 	[[ $output == *$'\nend is by   scan\nredoahead '*", PostgreSQL $pg_major, $DATA"* ]] || { echo "$output"; return 1; }
@@ -76,7 +80,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	start_stopped "$STOCK" "$DATA.log" 'redo starts at'
 	answers 1 'stalled: crash recovery, and the startup process \([0-9]+\) does no work' --probe
 	kill -CONT "$STARTUP"
-	answers 0 'the startup process works|takes connections|redo does not run|checkpoint runs' --probe
+	wait_until "work" answers 0 'the startup process works|takes connections|redo does not run|checkpoint runs' --probe
 	wait_until "the end of recovery" answers 0 'the server takes connections' --probe
 	stop_server "$DATA"
 	answers 0 'no server runs' --probe
@@ -103,7 +107,7 @@ json.dump(document, sys.stdout)' "$1" <"$BATS_TEST_DIRNAME/lib/metrics/streaming
 	is_traced() { grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$STARTUP/status"; }
 	wait_until "the tracer" is_traced
 	kill -CONT "$STARTUP"
-	answers 0 '^no progress is seen, but the startup process works$' --socket "$CASE/socket" --probe
+	wait_until "work" answers 0 '^no progress is seen, but the startup process works$' --socket "$CASE/socket" --probe
 	kill "$tracer"
 	kill "$server"
 	rm "$CASE/socket"

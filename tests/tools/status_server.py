@@ -22,7 +22,7 @@ def serve(client, mode, text):
     if mode == 'file':
         client.sendall(text)
     elif mode == 'slow':
-        size = len(text) // 100 + 1
+        size = len(text) // 20 + 1
         for begin in range(0, len(text), size):
             client.sendall(text[begin:begin + size])
             time.sleep(0.01)

@@ -34,20 +34,52 @@ knows_redo() {				# DATA STARTUP-PROCESS
 	read_status "$1" || return 1
 	[ "$(json_member "$CASE/status" recovery)" != None ] &&
 		[ "$(json_member "$CASE/status" recovery replay_lsn)" != None ] && return
-	kill -CONT "$2"
-	kill -STOP "$2"
+	go_on "$2"
 	return 1
 }
 
-# What the server must not notice: all it logs is what it logs without.  Redo waits until the
-# recovery has been found.
+# Let a stopped process go on for a moment.
+go_on() {					# PROCESS
+	kill -CONT "$1"
+	kill -STOP "$1"
+}
+
+# Has the daemon read so many blocks, of what redo, which is stopped, needs?  What it has
+# reached, or at first all, is not read: then let it go on for a moment.
+reads_ahead() {				# DATA BLOCKS
+	daemon_has_read "$@" && return
+	go_on "$(startup_pid "$1")"
+	return 1
+}
+
+# Start a server whose redo is stopped as soon as it begins, until the recovery has been found;
+# then, with TEXT, it goes on until the log of follow has that.  It is stopped afterwards.
+start_server_followed() {	# SERVER DATA [TEXT]
+	local stopper later= startup
+	rm -f "$2.log"
+	[ -z "${3:-}" ] || { begin_stopper "$2" "$2.follow.log" "$3"; later=$stopper; }
+	start_server_and_stop_redo "$1" "$2" "$2.log" 'redo starts at'
+	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$2.follow.log"
+	[ -n "$later" ] || return 0
+	startup=$(startup_pid "$2")
+	kill -CONT "$startup"
+	wait "$later"
+	kill -STOP "$startup"		# follow may have logged that before
+}
+
+# Recover with follow, which runs.
+recover_found() {			# SERVER DATA
+	start_server_followed "$@"
+	kill -CONT "$(startup_pid "$2")"
+	wait_until "the end of recovery" is_ready "$2"
+	stop_server "$2"
+	wait_until "the end for follow" has_followed "$2"
+}
+
+# What the server must not notice: all it logs is what it logs without.
 recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
 	start_follow "$@"
-	start_server_and_stop_redo "$STOCK" "$1" "$1.follow.log" 'recovery of PostgreSQL'
-	kill -CONT "$(startup_pid "$1")"
-	wait_until "the end of recovery" is_ready "$1"
-	stop_server "$1"
-	wait_until "the end for follow" has_followed "$1"
+	recover_found "$STOCK" "$1"
 }
 
 # A crashed cluster, and the same recovered without us.

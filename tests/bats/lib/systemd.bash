@@ -85,10 +85,14 @@ property() { sc show -P "$2" "$1"; }			# UNIT NAME
 
 # A process of the machine, as a process of this one.
 main_pid() {				# UNIT
-	local pid
+	local pid outer
 	pid=$(property "$1" MainPID)
-	[ "$pid" -gt 0 ] && cat /proc/[0-9]*/status 2>/dev/null |
-		awk -v pid="$pid" '/^Pid:/ { outer = $2 } /^NSpid:/ && NF == 3 && $3 == pid { print outer }'
+	[ "$pid" -gt 0 ] || return 1
+	# Other machines have processes of that number, too.
+	for outer in $(cat /proc/[0-9]*/status 2>/dev/null |
+		awk -v pid="$pid" '/^Pid:/ { outer = $2 } /^NSpid:/ && NF == 3 && $3 == pid { print outer }'); do
+		[ ! "/proc/$outer/ns/pid" -ef "/proc/$(<"$WORK/init")/ns/pid" ] || echo "$outer"
+	done
 }
 
 # What a unit has logged since it was last started.
