@@ -50,6 +50,7 @@ feed_until_seen() {			# DATA [METHOD]
 # The BPF programs that a process has loaded, and the links by which it has attached some.
 programs_of() { sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1"/fdinfo/* 2>/dev/null | sort -un; }
 links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
+is_attached() { [ "$(links_of "$DAEMON")" -eq 1 ]; }
 
 # Lost otherwise: servers whose memory may not be read.  What is attached costs all processes.
 @test "the position of redo by BPF, by each attach method, which is attached during a recovery only" {
@@ -67,8 +68,10 @@ links_of() { grep -l '^link_id:' "/proc/$1"/fdinfo/* 2>/dev/null | wc -l; }
 		[ "$(wc -w <<<"$program")" -eq 1 ]
 		[ "$(links_of "$DAEMON")" -eq 0 ]
 		start_server --no-wait "$STOCK" "$DATA"
+		# WAL that is fed is soon used up.
+		wait_until "the link" is_attached
 		feed_until_seen "$DATA"
-		[ "$(links_of "$DAEMON")" -eq 1 ]
+		is_attached
 		follow_logs "$DATA" "the position of redo is seen by $method"
 		feed_rest "$DATA"
 		wait_until "the end for follow" has_followed "$DATA"

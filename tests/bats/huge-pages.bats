@@ -44,6 +44,8 @@ begin_with_worker() {		# SETTING...
 	start_daemon "$DATA"
 	feed_from_archive "$DATA"
 	start_server --no-wait "$PATCHED" "$DATA"
+	# WAL that is fed is soon used up.
+	wait_until "the daemon" grep -q 'recovery connected' "$DATA.daemon.log"
 	feed_until "$DATA" 'redoahead: connected'
 	is_there() { worker=$(child "$DATA" 'redoahead prefault'); }
 	wait_until "the worker" is_there

@@ -23,6 +23,8 @@ begin_standby() {
 	as_server_user touch "$DATA/standby.signal"
 	evict "$DATA"
 	start_server "$PATCHED" "$DATA"
+	# WAL that is fed is soon used up.
+	[ ! -e "$DATA.daemon.log" ] || wait_until "the daemon" grep -q 'recovery connected' "$DATA.daemon.log"
 }
 
 end_standby() {
