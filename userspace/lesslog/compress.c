@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "lesslog/compress.h"
 #include "lesslog/content.h"
@@ -43,8 +42,11 @@ lz4_preferences(uint64_t content_bytes)
 static int
 write_out(struct compressor *compressor, const char *bytes, size_t count)
 {
-	compressor->written += count;
-	return content__write(compressor->fd, bytes, count);
+	int			err = content__write(compressor->fd, bytes, count);
+
+	if (err == 0)
+		compressor->written += count;
+	return err;
 }
 
 /*
