@@ -29,7 +29,7 @@ const volatile __s64 nr_fadvise64 = -1;
 
 /* Whom to follow; 0: nobody. */
 volatile __u32 startup_tgid = 0;	/* the startup process */
-volatile __u32 postmaster_tgid = 0;	/* its parent, which counts while that is 0 */
+volatile __u32 postmaster_tgid = 0;	/* its parent, used only while startup_tgid is 0 */
 volatile __u32 daemon_tgid[TRACE_DAEMONS] = {0};	/* the daemons; the first 0 ends them */
 volatile __u64 error_context_address = 0;	/* of error_context_stack in the former; 0: unknown */
 

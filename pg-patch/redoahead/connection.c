@@ -53,8 +53,8 @@
 static ConnectionEvent drop(Connection *c, uint64 now, const char *fmt,...) pg_attribute_printf(3, 4);
 
 /*
- * A descriptor that stays open, or -1 with errno set.  The server has so many files
- * less open at once.
+ * Report a descriptor that stays open to fd.c, which keeps fewer files open then.
+ * Returns it, or -1 with errno unchanged.
  */
 static int
 hold(int fd)
@@ -64,6 +64,7 @@ hold(int fd)
 	return fd;
 }
 
+/* Close such a descriptor, if it is open. */
 static void
 close_held(int *fd)
 {

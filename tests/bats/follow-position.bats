@@ -93,6 +93,7 @@ is_attached() { [ "$(links_of "$DAEMON")" -eq 1 ]; }
 	follow_as=("${no_memory[@]}" "${with_bpf[@]}")
 	start_follow "$DATA"
 	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the link" is_attached
 	feed_until_seen "$DATA"
 	follow_logs "$DATA" 'cannot read the memory of the startup process'
 	feed_rest "$DATA"

@@ -139,7 +139,7 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 		<"$work/input" >"$work/out" 3>&- &
 	local producer=$!
 	exec 7>"$work/input"
-	has_rows() { [ "$(wc -l <"$work/timeline")" -ge 4 ] && all_is_read 1000; }
+	has_rows() { [ "$(wc -l <"$work/timeline")" -ge 4 ] && all_is_read 1; }
 	wait_until "rows" has_rows
 	exec 7>&-
 	wait "$producer"

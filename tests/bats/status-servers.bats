@@ -80,7 +80,8 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	start_stopped "$STOCK" "$DATA.log" 'redo starts at'
 	answers 1 'stalled: crash recovery, and the startup process \([0-9]+\) does no work' --probe
 	kill -CONT "$STARTUP"
-	wait_until "work" answers 0 'the startup process works|takes connections|redo does not run|checkpoint runs' --probe
+	wait_until "the start of the process" no is_stopped "$STARTUP"
+	answers 0 'the startup process works|takes connections|redo does not run|checkpoint runs' --probe
 	wait_until "the end of recovery" answers 0 'the server takes connections' --probe
 	stop_server "$DATA"
 	answers 0 'no server runs' --probe

@@ -299,7 +299,11 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m -r setpriv "--reuid=$redoahead_
 	no inside test -e /run/redoahead/$pg_major-main
 }
 
-reports_after() { [ "$(property "$daemon" WatchdogTimestampMonotonic)" != "$1" ]; }
+reports_after() {			# TIME
+	local last
+	last=$(property "$daemon" WatchdogTimestampMonotonic)
+	[ -n "$last" ] && [ "$last" != "$1" ]
+}
 journal_has() { inside journalctl --no-pager -u "$daemon" | grep -q "$1"; }
 
 # Lost otherwise: prefetching, by a loop that hangs; here the whole process is stopped.

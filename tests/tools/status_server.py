@@ -4,7 +4,7 @@
 usage: status_server.py SOCKET MODE [FILE]
 
 modes: file      the contents of FILE, read anew for each client
-       slow      the same, in a hundred pieces at most, one each hundredth of a second
+       slow      the same, in twenty pieces at most, one each hundredth of a second
        stuck     half of it, and then nothing
        cut       half of it
        empty     nothing

@@ -206,8 +206,9 @@ probe__follow(struct probe *probe, pid_t startup, uint64_t error_context_address
 	struct trace_bpf *programs = probe->programs;
 
 	programs->bss->error_context_address = error_context_address;
+
 	/*
-	 * The parent counts while no startup process is known.  It stays, for a program that
+	 * The parent is used while no startup process is known.  It stays, for a program that
 	 * has found none may be about to read it: else it would miss a read.
 	 */
 	if (startup == 0)

@@ -38,14 +38,18 @@ knows_redo() {				# DATA STARTUP-PROCESS
 	return 1
 }
 
-# Let a stopped process go on for a moment.
+# Let a stopped process go on, for a moment in which it runs.
 go_on() {					# PROCESS
+	local before ran
+	read -r before _ <"/proc/$1/schedstat" || return
+	ran=$before
 	kill -CONT "$1"
+	while [ "$ran" = "$before" ]; do read -r ran _ <"/proc/$1/schedstat" || return; done
 	kill -STOP "$1"
 }
 
-# Has the daemon read so many blocks, of what redo, which is stopped, needs?  What it has
-# reached, or at first all, is not read: then let it go on for a moment.
+# Has the daemon read so many blocks ahead of redo, which is stopped?  It may read none before
+# it knows where redo is: then let redo go on for a moment.
 reads_ahead() {				# DATA BLOCKS
 	daemon_has_read "$@" && return
 	go_on "$(startup_pid "$1")"
@@ -55,15 +59,15 @@ reads_ahead() {				# DATA BLOCKS
 # Start a server whose redo is stopped as soon as it begins, until the recovery has been found;
 # then, with TEXT, it goes on until the log of follow has that.  It is stopped afterwards.
 start_server_followed() {	# SERVER DATA [TEXT]
-	local stopper later= startup
+	local stopper startup
 	rm -f "$2.log"
-	[ -z "${3:-}" ] || { begin_stopper "$2" "$2.follow.log" "$3"; later=$stopper; }
 	start_server_and_stop_redo "$1" "$2" "$2.log" 'redo starts at'
 	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$2.follow.log"
-	[ -n "$later" ] || return 0
+	[ -n "${3:-}" ] || return 0
 	startup=$(startup_pid "$2")
+	begin_stopper "$2" "$2.follow.log" "$3"
 	kill -CONT "$startup"
-	wait "$later"
+	wait "$stopper"
 	kill -STOP "$startup"		# follow may have logged that before
 }
 
