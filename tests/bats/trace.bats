@@ -203,25 +203,6 @@ trace_standby() {			# NAME HOT_STANDBY
 	grep -q '^base/5/' "$DATA.trace"
 }
 
-# Mount a file system of a new loop device for the server's user.
-mount_disk() {				# DIRECTORY
-	local image=$1.image
-	truncate -s 256M "$image"
-	mkfs.ext4 -q "$image"
-	mkdir "$1"
-	mount -o loop "$image" "$1" || skip "no loop device can be had"
-	MOUNTED+=("$1")
-	chown "$redoahead_user" "$1"
-}
-
-# Bytes that were read from the disk of a directory.
-disk_bytes() {				# DIRECTORY
-	local device sectors
-	device=$(findmnt -nro MAJ:MIN --target "$1")
-	read -r _ _ sectors _ <"/sys/dev/block/$device/stat"
-	echo $((sectors * 512))
-}
-
 # Lost otherwise: what recovery waits for, where that is the disk of a tablespace or of the WAL.
 @test "requests of the disks of tablespaces and of the WAL are counted" {
 	[ -c /dev/loop-control ] || skip "there is no /dev/loop-control"

@@ -152,6 +152,25 @@ recover_held() {			# SERVER
 	end_trace "$DATA"
 }
 
+# Mount a file system of a new loop device for the server's user.
+mount_disk() {				# DIRECTORY
+	local image=$1.image
+	truncate -s 256M "$image"
+	mkfs.ext4 -q "$image"
+	mkdir "$1"
+	mount -o loop "$image" "$1" || skip "no loop device can be had"
+	MOUNTED+=("$1")
+	chown "$redoahead_user" "$1"
+}
+
+# Bytes that were read from the disk of a directory.
+disk_bytes() {				# DIRECTORY
+	local device sectors
+	device=$(findmnt -nro MAJ:MIN --target "$1")
+	read -r _ _ sectors _ <"/sys/dev/block/$device/stat"
+	echo $((sectors * 512))
+}
+
 # The blocks that the startup process read, by the trace and by the server's own statistics.
 blocks_agree() {			# DATA
 	local traced server
