@@ -43,7 +43,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	wait_until "the position of redo" knows_redo "$DATA" "$STARTUP"
 	wait_until "the end of WAL" shows '^crash recovery [0-9.]+ %: redo at [0-9A-F]+/[0-9A-F]+ of [0-9A-F]+/[0-9A-F]+ from '
 	wait_until "the time without progress" answers 1 '^stalled for [0-9.]+ s: crash recovery' --probe=1
-	wait_until "the answer" answers 0 '' --probe=3600
+	run -0 status --probe=3600
 	run -0 env TERM=xterm LC_ALL=C "$redoahead_root/tests/tools/terminal.py" 80x24 'wait:^crash recovery' 'wait:q: quit' \
 		print key:q end -- "$WORK/redoahead" status -D "$DATA" --watch=0.2
 	[[ $output == *$'\nend is by   scan\nredoahead '*", PostgreSQL $pg_major, $DATA"* ]] || { echo "$output"; return 1; }
@@ -108,7 +108,7 @@ json.dump(document, sys.stdout)' "$1" <"$BATS_TEST_DIRNAME/lib/metrics/streaming
 	is_traced() { grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$STARTUP/status"; }
 	wait_until "the tracer" is_traced
 	kill -CONT "$STARTUP"
-	wait_until "work" answers 0 '^no progress is seen, but the startup process works$' --socket "$CASE/socket" --probe
+	answers 0 '^no progress is seen, but the startup process works$' --socket "$CASE/socket" --probe
 	kill "$tracer"
 	kill "$server"
 	rm "$CASE/socket"
