@@ -130,6 +130,17 @@ TEST(test_missing_and_strange_files)
 	assert_int_equal(fdcache__open_files(cache), 0);
 }
 
+/* Lost otherwise: all that is read ahead, on dm-crypt before Linux 6.5. */
+TEST(test_reads_may_wait)
+{
+	struct fdcache_file *file;
+
+	create(2);
+	file = pin(1);
+	assert_int_equal(fcntl(file->fd, F_GETFL) & O_NONBLOCK, 0);
+	fdcache__unpin(file);
+}
+
 TEST(test_unlinked_files_are_swept)
 {
 	struct fdcache_file *file;

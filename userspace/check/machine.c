@@ -5,6 +5,7 @@
  * What works is found out by trying it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +51,8 @@ read_by_uring(int fd)
 
 	if (err < 0)
 		return err;
-	err = backend_uring.queue(backend, fd, 0, 1, 0);
+	/* See fdcache.c. */
+	err = fcntl(fd, F_SETFL, 0) < 0 ? -errno : backend_uring.queue(backend, fd, 0, 1, 0);
 	if (err == 0)
 	{
 		int			n = backend_uring.flush(backend, 1, READ_US, done);

@@ -65,6 +65,13 @@ uring_setup(struct backend *backend)
 
 		err = io_uring_queue_init_params(backend->io_depth, &backend->ring, &params);
 	}
+	/*
+	 * Where the file system or the device has no reads without waiting, a thread of the kernel
+	 * does each of them.  By default there are at most four for each CPU.  0 keeps another limit.
+	 */
+	if (err == 0)
+		(void) io_uring_register_iowq_max_workers(&backend->ring,
+												  (unsigned[2]) {backend->io_depth, 0});
 	return err;
 }
 

@@ -144,6 +144,12 @@ open_file(struct fdcache *cache, const char *path)
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EACCES;
+	/*
+	 * Of a file that is O_NONBLOCK, io_uring returns EAGAIN where the file system or the
+	 * device has no reads without waiting, as dm-crypt before Linux 6.5.
+	 */
+	else if (fcntl(fd, F_SETFL, cache->open_flags & O_NOATIME) < 0)
+		err = -errno;
 	else
 	{
 		/* Without it the kernel reads ahead more than is wanted; that is all. */
