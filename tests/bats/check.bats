@@ -313,7 +313,8 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 # Lost otherwise: the owner of a data directory has root run a program.
 @test "programs that the data directory names are not run by root, nor if others can write them" {
 	mkdir "$CASE/bin"
-	printf '#!/bin/sh\ntouch %s/run\necho "postgres (PostgreSQL) %s.6"\n' "$CASE" "$pg_major" >"$CASE/bin/postgres"
+	printf '#!/bin/sh\n{ env; echo leads $$ = $(ps -o sid= -p $$); } >%s/run\necho "postgres (PostgreSQL) %s.6"\n' \
+		"$CASE" "$pg_major" >"$CASE/bin/postgres"
 	chmod 777 "$CASE/bin/postgres"
 	bindir=$CASE/bin run -0 check
 	reports warning server "cannot be read, or is no server"
@@ -321,10 +322,12 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	chmod 755 "$CASE/bin/postgres"
 	[ "$(id -u)" -eq 0 ] || return 0
 	printf '%s "-D" "%s"\n' "$CASE/bin/postgres" "$DATA" >"$DATA/postmaster.opts"
-	# As the owner it may run.
+	# As the owner it may run, without what is root's: its environment and its terminal.
 	chown "$redoahead_user" "$CASE/bin" "$CASE/bin/postgres"
-	run -0 "$WORK/redoahead" check -D "$DATA"
+	SECRET=secret run -0 "$WORK/redoahead" check -D "$DATA"
 	[ "$(stat -c %U "$CASE/run")" = "$redoahead_user" ]
+	no grep -qi secret "$CASE/run"
+	grep -qE '^leads ([0-9]+) = \1$' "$CASE/run"
 	rm "$CASE/run"
 	chown -R root "$CASE/bin" "$DATA"
 	run -1 "$WORK/redoahead" check -D "$DATA"

@@ -49,7 +49,7 @@ knows_primary() {			# PRIMARY STANDBY
 
 # Lost otherwise: standbys, and all recoveries after a promotion.
 @test "a streaming standby by SQL and by memory, pg_wal being a link, through a promotion" {
-	local primary=$CASE/primary standby=$CASE/standby second=$CASE/second
+	local primary=$CASE/primary standby=$CASE/standby second=$CASE/second psql
 	make_standby "$primary" "$standby"
 	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$second" -X stream --checkpoint=fast
 	rm -f "$second/.s.PGSQL."*
@@ -67,7 +67,9 @@ knows_primary() {			# PRIMARY STANDBY
 	wait_until "an answer" grep -q 'following redo by sql' "$standby.follow.log"
 	wait_until "the primary's position" knows_primary "$primary" "$standby"
 	# The owner decides which psql is found.
-	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):	0*$' "/proc/$(pgrep -x -P "$by_sql" psql)/status")" -eq 4 ]
+	psql=$(pgrep -x -P "$by_sql" psql)
+	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):	0*$' "/proc/$psql/status")" -eq 4 ]
+	no grep -qvz ^PG "/proc/$psql/environ"
 	# A smart shutdown waits for sessions, ours, too.
 	stop_server "$standby" smart
 	start_server "$STOCK" "$standby"

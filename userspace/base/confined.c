@@ -16,6 +16,8 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -57,9 +59,9 @@ limit(int resource, rlim_t value)
 	return setrlimit(resource, &both);
 }
 
-/* Keep nothing but this user, and descriptors 0 to 2.  For a child. */
-int
-confined__drop_rights(void)
+/* Keep nothing but this user, and descriptors 0 to 2. */
+static int
+drop_rights(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
@@ -72,6 +74,34 @@ confined__drop_rights(void)
 	return 0;
 }
 
+/*
+ * Become a program that this process's user may have chosen, though another user started
+ * this process: without capabilities, a terminal, descriptors but 0 to 2, and variables but
+ * $PGUSER.  For a child.  Returns -errno if that fails.
+ */
+int
+confined__exec(const char *program, const char *const arguments[])
+{
+	static char encoding[] = "PGCLIENTENCODING=UTF8";
+	char		user[256];
+	char	   *environment[] = {encoding, NULL, NULL};
+	const char *name = getenv("PGUSER");
+	sigset_t	none;
+	int			err;
+
+	if (name != NULL && snprintf(user, sizeof(user), "PGUSER=%s", name) < (int) sizeof(user))
+		environment[1] = user;
+	sigemptyset(&none);
+	(void) sigprocmask(SIG_SETMASK, &none, NULL);
+	(void) signal(SIGPIPE, SIG_DFL);
+	(void) setsid();
+	err = drop_rights();
+	if (err < 0)
+		return err;
+	execve(program, (char *const *) arguments, environment);
+	return -errno;
+}
+
 /* In the child: become nobody, with the socket as the only descriptor, 0. */
 static int
 confine(int socket)
@@ -81,7 +111,7 @@ confine(int socket)
 		 setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return -errno;
 	if (dup2(socket, STDIN_FILENO) < 0 || close_range(1, ~0U, 0) < 0 ||
-		confined__drop_rights() < 0 ||
+		drop_rights() < 0 ||
 		prctl(PR_SET_NAME, "confined") < 0 ||	/* not taken for a daemon */
 		prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
 		limit(RLIMIT_AS, MEMORY_BYTES) < 0 || limit(RLIMIT_CPU, CPU_SECONDS) < 0 ||

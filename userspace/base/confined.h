@@ -25,6 +25,6 @@ int			confined__start(struct confined *confined, confined_function function,
 							const void *argument, size_t size);
 int			confined__call(struct confined *confined, int fd, void *answer);
 void		confined__end(struct confined *confined);
-int			confined__drop_rights(void);
+int			confined__exec(const char *program, const char *const arguments[]);
 
 #endif							/* REDOAHEAD_BASE_CONFINED_H */

@@ -62,11 +62,12 @@ is_trusted(const char *path)
 static _Noreturn void
 print_version(const char *program, int output)
 {
+	static const char *const arguments[] = {"postgres", "--version", NULL};
 	int			null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
-		dup2(output, STDOUT_FILENO) >= 0 && confined__drop_rights() == 0)
-		execl(program, "postgres", "--version", (char *) NULL);
+		dup2(output, STDOUT_FILENO) >= 0)
+		(void) confined__exec(program, arguments);
 	_exit(127);
 }
 
@@ -106,6 +107,8 @@ find_version(const char *program, char version[64])
 	if (child > 0)
 	{
 		(void) read_output(ends[0], text, sizeof(text));
+		/* And what it has started: it leads a session, unless it has not come so far. */
+		kill(-child, SIGKILL);
 		kill(child, SIGKILL);
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;

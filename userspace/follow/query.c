@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +33,9 @@
 /* Time that psql has to connect and to answer, us. */
 #define ANSWER_US	5000000
 
+/* Size of psql's messages, at most, bytes. */
+#define MESSAGE_BYTES	65536
+
 /* Within that time the server ends a session whose psql will be killed. */
 #define SESSION_OPTIONS	"connect_timeout=2 options='-c statement_timeout=2s -c lock_timeout=1s'"
 
@@ -38,30 +43,24 @@ static const char question[] = "select pg_last_wal_replay_lsn(), "
 	"(select latest_end_lsn from pg_stat_wal_receiver);\n";
 
 /*
- * Become psql, with the socket as standard input and output, and without the capabilities
- * that this process may have.  Its messages go to our log, unless silent.  Does not return.
+ * In the child: become psql, with the socket as standard input and output, and its messages
+ * in a file.
  */
-static void
-become_psql(const struct processes_server *server, int socket, bool silent)
+static _Noreturn void
+become_psql(const struct processes_server *server, int socket, int messages)
 {
+	static const struct rlimit most = {MESSAGE_BYTES, MESSAGE_BYTES};
 	char		port[16];
-	sigset_t	none;
+	const char *const arguments[] = {
+		"psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", server->socket_directory, "-p", port,
+		"-d", "dbname=template1 " SESSION_OPTIONS, NULL
+	};
 
 	snprintf(port, sizeof(port), "%d", server->port);
-	sigemptyset(&none);
-	(void) sigprocmask(SIG_SETMASK, &none, NULL);
-	(void) signal(SIGPIPE, SIG_DFL);
-	if (silent)
-	{
-		int			nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-		(void) dup2(nowhere, STDERR_FILENO);
-	}
-	if (dup2(socket, STDIN_FILENO) < 0 || dup2(socket, STDOUT_FILENO) < 0 ||
-		confined__drop_rights() < 0)
-		_exit(126);
-	execl(server->psql, "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-h", server->socket_directory,
-		  "-p", port, "-d", "dbname=template1 " SESSION_OPTIONS, (char *) NULL);
+	if (dup2(messages, STDERR_FILENO) >= 0 && dup2(socket, STDIN_FILENO) >= 0 &&
+		dup2(socket, STDOUT_FILENO) >= 0 && setrlimit(RLIMIT_FSIZE, &most) == 0)
+		(void) confined__exec(server->psql, arguments);
+	dprintf(STDERR_FILENO, "%s: %s\n", server->psql, strerror(errno));
 	_exit(127);
 }
 
@@ -72,18 +71,26 @@ begin(struct query *query, const struct cluster *cluster)
 	struct processes_server server;
 	int			sockets[2];
 
-	if (!serverstate__is_ready(cluster) || processes__server(cluster, &server) < 0 ||
-		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0)
+	if (!serverstate__is_ready(cluster) || processes__server(cluster, &server) < 0)
 		return;
+	query->messages = memfd_create("redoahead-psql", MFD_CLOEXEC);
+	if (query->messages < 0)
+		return;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0)
+	{
+		close(query->messages);
+		return;
+	}
 	/* psql waits for its input. */
 	(void) fcntl(sockets[1], F_SETFL, 0);
 	query->psql = fork();
 	if (query->psql == 0)
-		become_psql(&server, sockets[1], query->reported);
+		become_psql(&server, sockets[1], query->messages);
 	close(sockets[1]);
 	if (query->psql < 0)
 	{
 		close(sockets[0]);
+		close(query->messages);
 		query->psql = 0;
 		return;
 	}
@@ -100,10 +107,27 @@ query__end(struct query *query)
 	if (query->psql == 0)
 		return;
 	close(query->socket);
+	close(query->messages);
 	(void) kill(query->psql, SIGKILL);
 	(void) waitpid(query->psql, NULL, 0);
 	query->psql = 0;
 	query->primary_lsn = 0;
+}
+
+/* psql has ended: report why, but once. */
+static void
+report_end(struct query *query)
+{
+	char		text[512];
+	ssize_t		n = pread(query->messages, text, sizeof(text) - 1, 0);
+
+	text[n < 0 ? 0 : n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (text[0] != '\0' && !query->reported)
+		log_info("the standby cannot be queried: %s; trying again", text);
+	else
+		log_debug("psql has ended; connecting again");
+	query->reported = true;
 }
 
 /* Take what has come of an answer.  Returns a position, or 0. */
@@ -121,8 +145,7 @@ take_answer(struct query *query)
 			 sizeof(query->line) - 1 - query->line_bytes, 0);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 	{
-		log_debug("psql has ended; connecting again");
-		query->reported = true;
+		report_end(query);
 		query__end(query);
 		return 0;
 	}

@@ -15,6 +15,7 @@ struct query
 {
 	pid_t		psql;			/* the client, 0: none */
 	int			socket;			/* its standard input and output */
+	int			messages;		/* its standard error, a file in memory */
 	bool		pending;		/* a query has been sent, and not been answered */
 	uint64_t	sent_us;		/* time of that, us */
 	bool		reported;		/* psql has reported once why it ended */

@@ -106,17 +106,12 @@ static _Noreturn void
 become_psql(const struct search *search, const char *database, const int files[3])
 {
 	static const struct rlimit answer = {MAX_ANSWER_BYTES, MAX_ANSWER_BYTES};
-	static char encoding[] = "PGCLIENTENCODING=UTF8";
-	char	   *environment[] = {encoding, NULL};
 	char		quoted[2 * FINDINGS_DATABASE_BYTES + 3];
 	char		directory[2 * PATH_MAX + 3];
 	char		where[2 * PATH_MAX + 1024];
-	sigset_t	none;
+	const char *const psql = search->server.psql;
+	const char *const arguments[] = {psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1", "-d", where, NULL};
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A signal from the terminal ends the trace, not this. */
-	setsid();
 	quote(database, quoted);
 	quote(search->server.socket_directory, directory);
 	snprintf(where, sizeof(where), "host=%s port=%d dbname=%s connect_timeout=2 "
@@ -124,11 +119,10 @@ become_psql(const struct search *search, const char *database, const int files[3
 			 directory, search->server.port, quoted);
 	if (dup2(files[0], STDIN_FILENO) >= 0 && dup2(files[1], STDOUT_FILENO) >= 0 &&
 		dup2(files[2], STDERR_FILENO) >= 0 && chdir("/") == 0 &&
-		cluster__become_owner(search->cluster) == 0 && confined__drop_rights() == 0 &&
+		cluster__become_owner(search->cluster) == 0 &&
 		setrlimit(RLIMIT_FSIZE, &answer) == 0)
-		execle(search->server.psql, search->server.psql, "-XAtqw0", "-v", "ON_ERROR_STOP=1",
-			   "-d", where, (char *) NULL, environment);
-	dprintf(STDERR_FILENO, "%s: %s\n", search->server.psql, strerror(errno));
+		(void) confined__exec(psql, arguments);
+	dprintf(STDERR_FILENO, "%s: %s\n", psql, strerror(errno));
 	_exit(127);
 }
 
