@@ -30,36 +30,54 @@ check__try_bpf(struct check *check)
 		position_probe__close(probe);
 }
 
-/* What the reader below looks for. */
+/* What the reader below looks for, in its parent. */
 static volatile uint64_t mark = 0x7265646f61686561;
 
-/*
- * May a process read the memory of another one of the same user that is not its child?  A
- * child tries it with this process, which must be readable as the server is.
- */
+/* Wait for a child; has it exited with 0? */
 static bool
-memory_is_readable(void)
+succeeds(pid_t child)
 {
-	int			dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-	pid_t		parent = getpid();
-	pid_t		child;
 	int			status = -1;
 
-	(void) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	child = fork();
-	if (child == 0)
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* In the child: can one of its own read its memory, if it is readable as the server's is? */
+static _Noreturn void
+try_reading(void)
+{
+	pid_t		target = getpid();
+	pid_t		reader;
+
+	/* The owner can read it, too, if only for a moment: also what another user has started. */
+	for (char **variable = environ; *variable != NULL; variable++)
+		explicit_bzero(*variable, strlen(*variable));
+	if (close_range(0, ~0U, 0) < 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		_exit(1);
+	reader = fork();
+	if (reader == 0)
 	{
 		uint64_t	copy = 0;
 		struct iovec local = {&copy, sizeof(copy)};
 		struct iovec remote = {(void *) &mark, sizeof(mark)};
 
-		_exit(process_vm_readv(parent, &local, 1, &remote, 1, 0) == (ssize_t) sizeof(copy) &&
+		_exit(process_vm_readv(target, &local, 1, &remote, 1, 0) == (ssize_t) sizeof(copy) &&
 			  copy == mark ? 0 : 1);
 	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	(void) prctl(PR_SET_DUMPABLE, dumpable == 1 ? 1 : 0, 0, 0, 0);
-	return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	_exit(succeeds(reader) ? 0 : 1);
+}
+
+/* May a process read the memory of another one of the same user that is not its child? */
+static bool
+memory_is_readable(void)
+{
+	pid_t		child = fork();
+
+	if (child == 0)
+		try_reading();
+	return succeeds(child);
 }
 
 /* How exactly can redoahead follow see what redo has reached?  Not for patched servers. */
