@@ -5,8 +5,10 @@
  * A line is put together in memory and written by one system call, so that
  * lines of several processes do not mix.  When stderr is the journal, a line opens with
  * its syslog priority ("<6>").
+ * Control characters, which may come from a name or another program, are replaced.
  * Output goes to stdout or to a file, not through here.
  */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,6 +54,7 @@ log__write(enum log_level level, const char *format,...)
 	static const char priorities[] = {'3', '4', '6', '7'};
 	char		line[LINE_BYTES];
 	size_t		length;
+	size_t		end;
 	va_list		args;
 	int			n;
 
@@ -70,9 +73,12 @@ log__write(enum log_level level, const char *format,...)
 	va_end(args);
 	if (n < 0)
 		return;
-	length += (size_t) n;
-	if (length > sizeof(line) - 2)
-		length = sizeof(line) - 2;
+	end = length + (size_t) n;
+	if (end > sizeof(line) - 2)
+		end = sizeof(line) - 2;
+	for (; length < end; length++)
+		if (iscntrl((unsigned char) line[length]))
+			line[length] = '?';
 	line[length++] = '\n';
 
 	/* An error of stderr cannot be reported. */
