@@ -147,15 +147,13 @@ dentry_of(const struct inode *inode)
 															BPF_FIELD_BYTE_OFFSET));
 }
 
-/* Report a new file, with its path; false if there is no room for that. */
-static __always_inline bool
-report_file(const struct trace_file_key *key, __u32 number, const struct inode *inode)
+/* Report a new file, with its path. */
+static __always_inline void
+report_file(struct trace_file *event, const struct trace_file_key *key, __u32 number,
+			const struct inode *inode)
 {
-	struct trace_file *event = reserve_event(sizeof(*event));
 	struct dentry *dentry = dentry_of(inode);
 
-	if (event == NULL)
-		return false;
 	event->type = TRACE_EVENT_FILE;
 	event->named = dentry != NULL;
 	event->reserved = 0;
@@ -171,27 +169,31 @@ report_file(const struct trace_file_key *key, __u32 number, const struct inode *
 		dentry = BPF_CORE_READ(dentry, d_parent);
 	}
 	submit_event(event);
-	return true;
 }
 
-/* The number of a file, a new one if it has none; 0 if there is no room for it. */
+/*
+ * The number of a file, a new one if it has none; 0 if there is no room for it.  Without
+ * room for its event, no number is used up: there are only so many.
+ */
 static __always_inline __u32
 number_file(const struct trace_file_key *key, const struct inode *inode)
 {
 	__u32	   *known = bpf_map_lookup_elem(&files, key);
+	struct trace_file *event;
 	__u32		number;
 
 	if (known != NULL)
 		return *known;
+	event = reserve_event(sizeof(*event));
+	if (event == NULL)
+		return 0;
 	number = __sync_fetch_and_add(&last_file, 1) + 1;
 	if (bpf_map_update_elem(&files, key, &number, BPF_NOEXIST) == 0)
 	{
-		if (report_file(key, number, inode))
-			return number;
-		/* The next event of the file tries again. */
-		bpf_map_delete_elem(&files, key);
-		return 0;
+		report_file(event, key, number, inode);
+		return number;
 	}
+	bpf_ringbuf_discard(event, BPF_RB_NO_WAKEUP);
 	known = bpf_map_lookup_elem(&files, key);
 	if (known != NULL)
 		return *known;
