@@ -91,6 +91,18 @@ content__open(struct content *content, const char *path)
 	return 0;
 }
 
+/* Has the path still the file that was opened?  A server recycles segments by renaming them. */
+bool
+content__is_at(const struct content *content, const char *path)
+{
+	struct stat opened;
+	struct stat present;
+
+	return strcmp(path, CONTENT_STREAM) == 0 ||
+		(fstat(content->fd, &opened) == 0 && stat(path, &present) == 0 &&
+		 opened.st_dev == present.st_dev && opened.st_ino == present.st_ino);
+}
+
 /*
  * Read bytes that the file has, as they are when changed.  Returns 0 or -errno, -ESTALE if
  * the file became shorter.

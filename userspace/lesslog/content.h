@@ -5,6 +5,7 @@
 #ifndef REDOAHEAD_LESSLOG_CONTENT_H
 #define REDOAHEAD_LESSLOG_CONTENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,7 @@ struct content
 };
 
 int			content__open(struct content *content, const char *path);
+bool		content__is_at(const struct content *content, const char *path);
 int			content__read(const struct content *content, uint64_t from, void *out, size_t bytes);
 int			content__write(int fd, const char *bytes, size_t count);
 const char *content__error(int err);

@@ -236,6 +236,11 @@ write_file(struct lesslog *lesslog)
 	char		message[WAL_MESSAGE_BYTES];
 	int			err = output__create(output, lesslog->content.mode);
 
+	if (err == -ELOOP)
+	{
+		log_error("\"%s" OUTPUT_SUFFIX "\" is a symbolic link; remove it", lesslog->options->out);
+		return err;
+	}
 	if (err == 0)
 	{
 		err = write_content(lesslog, output->fd);
@@ -254,6 +259,12 @@ write_file(struct lesslog *lesslog)
 		}
 		if (is_to_stop(lesslog))
 			return -EINTR;
+		if (!content__is_at(&lesslog->content, lesslog->options->path))
+		{
+			log_error("\"%s\" was renamed or replaced while it was read; the server will try again",
+					  lesslog->options->path);
+			return -ESTALE;
+		}
 		err = output__publish(output);
 	}
 	if (err == 0)

@@ -47,7 +47,10 @@ output__open(struct output *output, const char *path)
 	return output->dirfd < 0 ? -errno : 0;
 }
 
-/* Open the file if it exists.  Returns a descriptor or -errno, -ENOENT if it does not. */
+/*
+ * Open the file if it exists.  Returns a descriptor or -errno: -ENOENT if it does not, -EEXIST
+ * if it is none.
+ */
 int
 output__existing(const struct output *output)
 {
@@ -56,6 +59,9 @@ output__existing(const struct output *output)
 	struct stat st;
 	int			err = 0;
 
+	if (fd < 0 && errno == ENOENT &&
+		fstatat(output->dirfd, output->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+		return -EEXIST;
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) < 0)
