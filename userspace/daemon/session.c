@@ -135,5 +135,5 @@ session__disconnect(struct daemon *daemon)
 	heartbeat__end(&session->heartbeat);
 	ring__unmap(&session->ring);
 	close_server(daemon, &session->server);
-	return prefetch__end(&daemon->prefetch, session->hung_up || !daemon->prefetch.stop);
+	return prefetch__end(&daemon->prefetch, session->hung_up);
 }
