@@ -42,7 +42,7 @@
  */
 #define REDO_WAIT_MS	5
 
-/* Time between two checks of the decode LSN while redo proceeds, for reading WAL ahead, ms. */
+/* Time between two checks of the decode LSN, for reading WAL ahead, or while redo proceeds, ms. */
 #define DECODE_POLL_MS	10
 
 /* Longest wait for completions; bounds the time between two rounds, us. */
@@ -109,6 +109,7 @@ sleep_until_woken(struct daemon *daemon)
 	struct session *session = &daemon->session;
 	/* The sum changes with either.  Replay makes room for decoding, which comes in bursts. */
 	uint64_t	lsn = ring__decode_lsn(&session->ring) + ring__replay_lsn(&session->ring);
+	bool		reads_wal = session->server.handshake.timeline != 0;
 	bool		proceeds = lsn != session->sleep_lsn;
 	int			err;
 
@@ -117,7 +118,8 @@ sleep_until_woken(struct daemon *daemon)
 		return 0;
 	engine__counters(daemon->prefetch.engine)->sleeps++;
 	session->sleep_lsn = lsn;
-	err = handle_events(daemon, proceeds ? DECODE_POLL_MS : OUTPUTS_STATISTICS_US / 1000);
+	err = handle_events(daemon, reads_wal || proceeds ? DECODE_POLL_MS :
+						OUTPUTS_STATISTICS_US / 1000);
 	if (daemon->prefetch.runs)
 		ring__wake(&session->ring);
 	return err;
