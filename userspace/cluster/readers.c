@@ -63,7 +63,7 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 	{
 		readers->checked_us = now_us;
 		if (processes__children(cluster, add_session, &read_bytes) < 0 ||
-			read_bytes != readers->read_bytes)
+			read_bytes > readers->read_bytes)	/* it falls when a session ends */
 			readers->active_us = now_us;
 		readers->read_bytes = read_bytes;
 	}
