@@ -278,7 +278,7 @@ reader__submit(struct reader *reader, const struct block_run *run)
 	request = &reader->requests[token];
 	request->run = *run;
 	request->file = file;
-	request->start_us = reader->now_us;
+	request->start_us = reader->clock();
 
 	reader->in_flight += reader__weight(run);
 	if (reader->in_flight > reader->counters.in_flight_max)
