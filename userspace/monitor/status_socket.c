@@ -145,10 +145,14 @@ status_socket__serve(struct status_socket *status, status_socket_text text, void
 	{
 		int			fd = accept4(status->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		/* With no descriptor left, the client waits for the next period. */
-		status->accepted = fd < 0 && errno != EAGAIN ? PERIOD_CLIENTS : status->accepted + 1;
 		if (fd < 0)
+		{
+			/* With no descriptor left, the client waits for the next period. */
+			if (errno != EAGAIN)
+				status->accepted = PERIOD_CLIENTS;
 			return;
+		}
+		status->accepted++;
 		serve_client(fd, text(argument));
 		close(fd);
 	}
