@@ -341,7 +341,7 @@ watch_in=(env TERM=xterm LC_ALL=C.UTF-8)
 	# From job control.
 	end_status
 	serve_status file
-	watch 80x24 'wait:q: quit' signal:SIGTSTP signal:SIGCONT size:80x23 'wait:q: quit' key:q end
+	watch 80x24 'wait:q: quit' signal:SIGTSTP stopped signal:SIGCONT size:80x23 'wait:q: quit' key:q end
 }
 
 # Lost otherwise: the view of the next recovery, after the daemon was restarted.

@@ -9,10 +9,11 @@ steps, one after the other:
     size:WxH       change the size
     key:TEXT       type it
     signal:NAME    to the command
+    stopped        until the command is stopped, the terminal as it was
     run:COMMAND    a shell command
     hangup         close the terminal
     print          the screen
-    end            until the command ends; prints `status N`, or `signal N`
+    end            until the command ends; prints `status N`, 128 + SIGNAL for a signal
 
 Fails where a step takes too long, where the command writes what this terminal does not
 know, and where the command leaves the terminal in another state than it was in.
@@ -136,16 +137,56 @@ class Screen:
         return [''.join(row).rstrip() for row in self.cells]
 
 
+def foreground():
+    """Become the terminal's foreground process group, as a shell has a command do it."""
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    os.tcsetpgrp(0, os.getpid())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
+
+
+def lead(slave, command):
+    """Lead the terminal's session, as a shell does: the kernel stops no process whose group
+    has no parent in another group of the session."""
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, preexec_fn=foreground)
+    signal.signal(signal.SIGHUP, lambda number, _: process.send_signal(number))
+    signal.signal(signal.SIGTERM, lambda *_: process.kill())
+    status = process.wait()
+    os._exit(status if status >= 0 else 128 - status)
+
+
 class Terminal:
     def __init__(self, size, command):
-        self.master, slave = pty.openpty()
+        self.master, self.slave = pty.openpty()
         self.screen = Screen(*size)
         self.set_size(size)
-        self.state = termios.tcgetattr(slave)
+        self.state = termios.tcgetattr(self.slave)
         self.rest, self.bytes = '', b''
-        self.slave = slave
-        self.command = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave,
-                                        preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
+        self.status = None
+        self.leader = os.fork()
+        if self.leader == 0:
+            os.close(self.master)
+            lead(self.slave, command)
+
+    def ended(self):
+        if self.status is None:
+            pid, status = os.waitpid(self.leader, os.WNOHANG)
+            self.status = os.waitstatus_to_exitcode(status) if pid else None
+        return self.status is not None
+
+    def is_stopped(self):
+        with open(f'/proc/{os.tcgetpgrp(self.master)}/stat') as stat:
+            return stat.read().rsplit(')', 1)[1].split()[0] == 'T'
+
+    def check_state(self):
+        """Fail if the terminal is not as it was once all output is there."""
+        # The kernel gives it in pieces of 4 kB.
+        while self.pump(0):
+            pass
+        if termios.tcgetattr(self.slave) != self.state or self.screen.alternate or self.screen.hidden:
+            sys.exit('the terminal is not as it was')
 
     def set_size(self, size):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack('HHHH', size[1], size[0], 0, 0))
@@ -187,7 +228,10 @@ class Terminal:
         elif name == 'key':
             os.write(self.master, value.encode())
         elif name == 'signal':
-            os.kill(self.command.pid, getattr(signal, value))
+            os.killpg(os.tcgetpgrp(self.master), getattr(signal, value))
+        elif name == 'stopped':
+            self.until('the command to stop', self.is_stopped)
+            self.check_state()
         elif name == 'run':
             subprocess.run(value, shell=True, check=True)
         elif name == 'print':
@@ -195,17 +239,16 @@ class Terminal:
         elif name == 'hangup':
             os.close(self.slave)
             os.close(self.master)
-            status = self.command.wait(PATIENCE)
-            print('status', status)
+            end = time.monotonic() + PATIENCE
+            while not self.ended():
+                if time.monotonic() > end:
+                    sys.exit('waited in vain for the end')
+                time.sleep(0.02)
+            print('status', self.status)
         elif name == 'end':
-            self.until('the end', lambda: self.command.poll() is not None)
-            # The kernel gives it in pieces of 4 kB.
-            while self.pump(0):
-                pass
-            status = self.command.returncode
-            print('status' if status >= 0 else 'signal', abs(status))
-            if termios.tcgetattr(self.slave) != self.state or self.screen.alternate or self.screen.hidden:
-                sys.exit('the terminal is not as it was')
+            self.until('the end', self.ended)
+            print('status', self.status)
+            self.check_state()
         else:
             sys.exit(f'no step {name}')
 
@@ -217,8 +260,8 @@ def main(size, *arguments):
         for step in arguments[:at]:
             terminal.step(*(step.split(':', 1) + [''])[:2])
     finally:
-        if terminal.command.poll() is None:
-            terminal.command.kill()
+        if not terminal.ended():
+            os.kill(terminal.leader, signal.SIGTERM)
 
 
 main(*sys.argv[1:])
