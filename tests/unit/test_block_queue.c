@@ -172,7 +172,7 @@ TEST(test_submitted_blocks_are_found_by_position)
 	block_queue__begin_sweep(&queue, 4);
 	take(1, 0, 0, 1, 0, 0);
 	take(1, 0, 2, 1, 1, 0);
-	take_as(BLOCK_RESIDENT);
+	take_as(BLOCK_SUBMITTED);
 	take_as(BLOCK_REFUSED);
 	assert_false(block_queue__retire(&queue, 1, &run));
 	for (uint64_t position = 0; position < 6; position++)
@@ -197,7 +197,7 @@ TEST(test_what_was_absent_is_returned_when_redo_has_used_it)
 		add(1, 0, 2 * i, i);
 	block_queue__begin_sweep(&queue, 100);
 	take_as(BLOCK_READ_ABSENT);
-	take_as(BLOCK_RESIDENT);	/* another process has read it */
+	take_as(BLOCK_SUBMITTED);	/* another process has read it */
 	take_as(BLOCK_READ_ABSENT);
 	take(1, 0, 6, 1, 3, 0);		/* another process may have */
 	take_as(BLOCK_READ_ABSENT);

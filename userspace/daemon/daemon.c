@@ -20,13 +20,6 @@
 /* Time between two checks for a data directory that is not there, ms. */
 #define DIRECTORY_WAIT_MS	1000
 
-/* Make the engine. */
-static int
-create_engine(struct daemon *daemon)
-{
-	return prefetch__create_engine(&daemon->prefetch, true);
-}
-
 /*
  * The engine failed with err.  Go on with another one, and without io_uring if that
  * is what failed.  Returns 0 or -errno.
@@ -46,7 +39,7 @@ daemon__renew_engine(struct daemon *daemon, int err)
 			return err;
 	}
 	daemon->prefetch.engine = NULL;
-	err = create_engine(daemon);
+	err = prefetch__create_engine(&daemon->prefetch, true);
 	if (err == 0)
 		engine__destroy(broken);
 	else
@@ -110,7 +103,7 @@ static int
 serve_directory(struct daemon *daemon)
 {
 	struct prefetch *prefetch = &daemon->prefetch;
-	int			err = create_engine(daemon);
+	int			err = prefetch__create_engine(prefetch, true);
 
 	if (err == 0)
 	{

@@ -24,9 +24,8 @@
 enum entry_state
 {
 	ENTRY_QUEUED,				/* to be submitted */
-	ENTRY_SUBMITTED,			/* submitted */
+	ENTRY_SUBMITTED,			/* submitted, or found resident */
 	ENTRY_ABSENT,				/* submitted, and was not resident before */
-	ENTRY_RESIDENT,				/* was resident before */
 	ENTRY_USED,					/* was absent, and redo has reached it */
 	ENTRY_DROPPED				/* replayed, refused, or a duplicate */
 };
@@ -128,7 +127,7 @@ block_queue__retire(struct block_queue *queue, uint64_t replay_lsn, struct block
 		if (queue->swept < queue->tail)
 			queue->swept = queue->tail;
 		entry->state = state == ENTRY_ABSENT ? ENTRY_USED : ENTRY_DROPPED;
-		if (state == ENTRY_SUBMITTED || state == ENTRY_ABSENT || state == ENTRY_RESIDENT)
+		if (state == ENTRY_SUBMITTED || state == ENTRY_ABSENT)
 			queue->ahead--;
 		else if (state == ENTRY_QUEUED)
 		{
@@ -188,8 +187,7 @@ block_queue__submitted(const struct block_queue *queue, uint64_t position, struc
 	const struct block_queue_entry *entry = entry_at(queue, position);
 
 	if (position < queue->tail || position >= queue->head ||
-		(entry->state != ENTRY_SUBMITTED && entry->state != ENTRY_ABSENT &&
-		 entry->state != ENTRY_RESIDENT))
+		(entry->state != ENTRY_SUBMITTED && entry->state != ENTRY_ABSENT))
 		return false;
 	*run = run_of(entry);
 	run->evicted = true;
@@ -302,7 +300,7 @@ block_queue__finish(struct block_queue *queue, const struct block_run *run,
 {
 	static const enum entry_state states[] = {
 		[BLOCK_REFUSED] = ENTRY_DROPPED,[BLOCK_SUBMITTED] = ENTRY_SUBMITTED,
-		[BLOCK_READ_ABSENT] = ENTRY_ABSENT,[BLOCK_RESIDENT] = ENTRY_RESIDENT
+		[BLOCK_READ_ABSENT] = ENTRY_ABSENT
 	};
 
 	if (run->span == 0)

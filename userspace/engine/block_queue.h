@@ -32,9 +32,8 @@ struct block_run
 enum block_outcome
 {
 	BLOCK_REFUSED,				/* it cannot be read */
-	BLOCK_SUBMITTED,			/* it was submitted; whether it was resident is unknown */
-	BLOCK_READ_ABSENT,			/* it was submitted, because it was not resident */
-	BLOCK_RESIDENT				/* it was resident, and not submitted */
+	BLOCK_SUBMITTED,			/* it was submitted, or it was resident */
+	BLOCK_READ_ABSENT			/* it was submitted, because it was not resident */
 };
 
 struct block_queue_entry;

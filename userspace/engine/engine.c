@@ -73,10 +73,8 @@ void
 engine__begin(struct engine *engine, const struct relpath_layout *layout, bool residency_works)
 {
 	reader__begin(&engine->reader, layout);
-	engine->blocked = false;
 	engine->moved_us = engine->checked_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
-	engine->memory_full = false;
 	block_queue__clear(&engine->queue);
 	walahead__begin(&engine->wal, layout);
 	engine->revalidate = engine->revalidate_end = 0;

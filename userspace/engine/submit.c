@@ -38,12 +38,6 @@
 #define REVALIDATE_BLOCKS	32
 #define REVALIDATE_DEPTHS	4
 
-static uint64_t
-min(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * How much of a run is resident, as reader__residency returns it.  Where the kernel
  * or the file system cannot report that, it is not tried again.
@@ -76,17 +70,14 @@ check_residency(struct engine *engine, const struct block_run *run)
 static bool
 submit_run(struct engine *engine, const struct block_run *run)
 {
-	enum block_outcome outcome;
+	enum block_outcome outcome = BLOCK_SUBMITTED;
 	int			residency = -1; /* unknown */
 	int			submitted;
 
 	if (control__memory_limited(&engine->control))
 		residency = check_residency(engine, run);
 	if (residency == RESIDENT_ALL)
-	{
 		reader__skip_resident(&engine->reader, run);
-		outcome = BLOCK_RESIDENT;
-	}
 	else
 	{
 		submitted = reader__submit(&engine->reader, run);
@@ -175,7 +166,9 @@ submit_evicted(struct engine *engine)
 			engine->blocked = true;
 			return false;
 		}
-		engine->revalidate_end = min(engine->revalidate + 1 + REVALIDATE_BLOCKS, last);
+		engine->revalidate_end = engine->revalidate + 1 + REVALIDATE_BLOCKS;
+		if (engine->revalidate_end > last)
+			engine->revalidate_end = last;
 	}
 	return true;
 }
