@@ -34,6 +34,7 @@
 #include "cpu_prefetch.h"
 #include "decoder.h"
 #include "settings.h"
+#include "submit.h"
 
 /*
  * The decoder sleeps for a millisecond when it has looked ahead as far as it may.  Redo
@@ -418,8 +419,14 @@ decoder__submit(Prefetcher *p)
 	if (tail == head)
 		return;
 	pg_read_barrier();
-	while (tail != head && emit__has_room(e) && emit__put(e, &box->refs[tail & box->mask]))
-		tail++;
+	for (; tail != head && emit__has_room(e); tail++)
+	{
+		const struct redoahead_ref *ref = &box->refs[tail & box->mask];
+
+		if (!emit__put(e, ref))
+			break;
+		submit__count(&p->counters, ref);
+	}
 	pg_memory_barrier();
 	pg_atomic_write_u32(&box->tail, tail);
 }

@@ -292,6 +292,13 @@ publish_progress(Prefetcher *p)
 	submit__publish(p);
 }
 
+/* Does redo read the block, and not restore or initialize it? */
+static inline bool
+redo_reads(const DecodedBkpBlock *block)
+{
+	return !block->apply_image && (block->flags & BKPBLOCK_WILL_INIT) == 0;
+}
+
 /*
  * A record is about to be replayed.  Set the buffers in which redo found its
  * blocks last.
@@ -322,7 +329,7 @@ prefetch_record_returned(DecodedXLogRecord *record)
 			is_entry_of(recent, block))
 		{
 			block->prefetch_buffer = recent->buffer;
-			prefetcher.counters.buffers_found++;
+			prefetcher.counters.buffers_found += redo_reads(block);
 		}
 		ref->buffer = block->prefetch_buffer;
 	}
@@ -351,7 +358,7 @@ prefetch_record_released(const DecodedXLogRecord *record)
 		if (block->prefetch_buffer != ref->buffer && block->prefetch_buffer != InvalidBuffer)
 		{
 			if (ref->buffer != InvalidBuffer)
-				prefetcher.counters.evicted++;
+				prefetcher.counters.evicted += redo_reads(block);
 			if (is_entry_of(recent, block))
 				recent->buffer = block->prefetch_buffer;
 		}

@@ -82,9 +82,6 @@ submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n)
 			}
 		}
 		if (submit__ref(p, ref))
-		{
 			recent->lsn = ref->lsn;
-			p->counters.implied++;
-		}
 	}
 }

@@ -35,6 +35,14 @@ submit__publish(Prefetcher *p)
 		connection__wake(&p->connection);
 }
 
+/* Count a reference that is in the ring. */
+static inline void
+submit__count(PrefetchCounters *counters, const struct redoahead_ref *ref)
+{
+	counters->emitted++;
+	counters->implied += (ref->flags & REDOAHEAD_REF_IMPLIED) != 0;
+}
+
 /* Submit a reference to the daemon.  True if it will probably get it. */
 static inline bool
 submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
@@ -45,7 +53,8 @@ submit__ref(Prefetcher *p, const struct redoahead_ref *ref)
 
 	if (submitted)
 	{
-		p->counters.emitted++;
+		if (!p->outbox)
+			submit__count(&p->counters, ref);
 		if (e->head - e->published >= REFS_PER_PUBLISH)
 			submit__publish(p);
 	}
