@@ -49,6 +49,7 @@ load lib/daemon
 @test "where it reports none of a tablespace, residency is not checked either" {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
 	local version=$work/tmp/upper/PG_18_202506291
+	need_cachestat
 	mkdir "$work"/{tmp,tablespace}
 	mount -t tmpfs none "$work/tmp"
 	mkdir -p "$version/5" "$work"/tmp/{lower,work}

@@ -93,6 +93,7 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 # Lost otherwise: reading ahead, for all that the kernel evicts before redo comes.
 @test "what is evicted is read again when redo waits, and nothing else" {
 	local cached
+	need_cachestat
 	relation base/5/16384 8000
 	start -- --io-depth 64
 	mkfifo "$work/input"
