@@ -136,7 +136,10 @@ call_ends(__s64 result)
 	slept = task->nvcsw != current_call.sleeps;
 	event = reserve_event(sizeof(*event));
 	if (event == NULL)
+	{
+		lose_event();
 		return 0;
+	}
 	event->type = TRACE_EVENT_READ;
 	event->flags = slept ? TRACE_READ_SLEPT : 0;
 	event->rmid = 0;

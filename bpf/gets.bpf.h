@@ -70,6 +70,8 @@ report_last_read(void)
 		*event = last_read;
 		submit_event(event);
 	}
+	else
+		lose_event();
 	last_read.type = 0;
 }
 

@@ -96,7 +96,10 @@ report_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
 	__u32		blocks = blocks_of(piece);
 
 	if (event == NULL)
+	{
+		lose_event();
 		return;
+	}
 	event->type = type;
 	event->who = who;
 	event->blocks = blocks < 0xffff ? blocks : 0xffff;

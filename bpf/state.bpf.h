@@ -83,15 +83,20 @@ struct
 #define FIELD(btf, pointer, field) \
 	((btf) ? (pointer)->field : BPF_CORE_READ(pointer, field))
 
-/* Room for an event, NULL if there is none. */
+/*
+ * Room for an event, NULL if there is none.  The caller tests that once, and counts the event
+ * as lost: Linux 6.1's verifier takes a second test for one that may have another result.
+ */
 static __always_inline void *
 reserve_event(__u64 size)
 {
-	void	   *event = bpf_ringbuf_reserve(&events, size, 0);
+	return bpf_ringbuf_reserve(&events, size, 0);
+}
 
-	if (event == NULL)
-		__sync_fetch_and_add(&lost_events, 1);
-	return event;
+static __always_inline void
+lose_event(void)
+{
+	__sync_fetch_and_add(&lost_events, 1);
 }
 
 /* User space polls: to wake it would cost more than the event. */
@@ -186,7 +191,10 @@ number_file(const struct trace_file_key *key, const struct inode *inode)
 		return *known;
 	event = reserve_event(sizeof(*event));
 	if (event == NULL)
+	{
+		lose_event();
 		return 0;
+	}
 	number = __sync_fetch_and_add(&last_file, 1) + 1;
 	if (bpf_map_update_elem(&files, key, &number, BPF_NOEXIST) == 0)
 	{
