@@ -18,6 +18,12 @@
 #include "engine/backend.h"
 #include "engine/residency.h"
 
+/*
+ * Most threads of the kernel that read, where that takes threads.  They count among the
+ * processes of the daemon's user, which is the server's.
+ */
+#define MAX_WORKERS		64
+
 /* Pause when the kernel accepts no reads, us. */
 #define SHORTAGE_WAIT_US	1000
 
@@ -70,8 +76,7 @@ uring_setup(struct backend *backend)
 	 * does each of them.  By default there are at most four for each CPU.  0 keeps another limit.
 	 */
 	if (err == 0)
-		(void) io_uring_register_iowq_max_workers(&backend->ring,
-												  (unsigned[2]) {backend->io_depth, 0});
+		(void) io_uring_register_iowq_max_workers(&backend->ring, (unsigned[2]) {MAX_WORKERS, 0});
 	return err;
 }
 
