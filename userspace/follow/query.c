@@ -114,7 +114,7 @@ query__end(struct query *query)
 	query->primary_lsn = 0;
 }
 
-/* psql has ended: report why, but once. */
+/* psql has ended: report why, but once, and only if it has never answered. */
 static void
 report_end(struct query *query)
 {
@@ -123,10 +123,12 @@ report_end(struct query *query)
 
 	text[n < 0 ? 0 : n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	if (text[0] != '\0' && !query->reported)
-		log_info("the standby cannot be queried: %s; trying again", text);
-	else
-		log_debug("psql has ended; connecting again");
+	if (text[0] == '\0' || query->reported)
+	{
+		log_debug("psql has ended; connecting again: %s", text);
+		return;
+	}
+	log_info("the standby cannot be queried: %s; trying again", text);
 	query->reported = true;
 }
 
@@ -156,6 +158,7 @@ take_answer(struct query *query)
 	if (strchr(query->line, '\n') == NULL && query->line_bytes < sizeof(query->line) - 1)
 		return 0;
 	query->pending = false;
+	query->reported = true;
 	query->line_bytes = 0;
 	/* The second one is for those who may read it, and only while WAL is received. */
 	fields = sscanf(query->line, "%" SCNx32 "/%" SCNx32 "|%" SCNx32 "/%" SCNx32, &high, &low,

@@ -18,7 +18,7 @@ struct query
 	int			messages;		/* its standard error, a file in memory */
 	bool		pending;		/* a query has been sent, and not been answered */
 	uint64_t	sent_us;		/* time of that, us */
-	bool		reported;		/* psql has reported once why it ended */
+	bool		reported;		/* psql has answered, or it was reported why not */
 	uint64_t	retry_us;		/* time of the next attempt to connect, us */
 	char		line[64];		/* of the answer, as far as it has come */
 	unsigned	line_bytes;		/* length of that */
