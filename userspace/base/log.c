@@ -77,7 +77,8 @@ log__write(enum log_level level, const char *format,...)
 	if (end > sizeof(line) - 2)
 		end = sizeof(line) - 2;
 	for (; length < end; length++)
-		if (iscntrl((unsigned char) line[length]))
+		if (iscntrl((unsigned char) line[length]) ||
+			(length > 0 && line[length - 1] == '\xc2' && (unsigned char) line[length] < 0xa0))
 			line[length] = '?';
 	line[length++] = '\n';
 
