@@ -315,11 +315,11 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 @test "a segment that the server recycles meanwhile is not archived" {
 	local tracer archiver status=0
 	need_strace
-	strace -qq -o /dev/null -e inject=fsync:signal=STOP:when=1 \
+	strace -qq -o "$work/calls" -e trace=fsync -e inject=fsync:signal=STOP:when=1 \
 		"$redoahead" lesslog "$wal" "$out" >"$work/log" 2>&1 3>&- &
 	tracer=$!
-	is_stopped() { archiver=$(pgrep -P "$tracer") && [[ $(ps -o state= -p "$archiver") == [tT] ]]; }
-	wait_until "the archiver to stop" is_stopped
+	wait_until "the archiver to stop" grep -q 'stopped by SIGSTOP' "$work/calls"
+	archiver=$(pgrep -P "$tracer")
 	mv "$wal" "$work/wal/recycled"
 	kill -CONT "$archiver"
 	wait "$tracer" || status=$?
