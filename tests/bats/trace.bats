@@ -264,7 +264,7 @@ forced() {					# METHOD
 	end_trace "$CASE/data"
 	grep -q 'cannot be attached by tp_btf: .*; trying raw_tp' "$CASE/data.trace.log"
 	no start_trace "$CASE/data" --attach tp_btf
-	grep -q 'cannot be attached: Operation not supported' "$CASE/data.trace.log"
+	grep -q -E 'cannot be attached: (Operation not supported|No such process)' "$CASE/data.trace.log"
 	rmdir "$CASE/data"
 }
 

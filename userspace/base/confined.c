@@ -1,6 +1,7 @@
 /*
  * confined.c
- *		A function in a child without rights, for input that is not trusted.
+ *		A function in a child without rights, for input that is not trusted, and programs
+ *		that are not.
  *
  * The child has no capabilities, no descriptors but those that it is given, hardly
  * any resources, and, if this process runs as root, another user.  It gets a file,
@@ -76,8 +77,8 @@ drop_rights(void)
 
 /*
  * Become a program that this process's user may have chosen, though another user started
- * this process: without capabilities, a terminal, descriptors but 0 to 2, and variables but
- * $PGUSER.  For a child.  Returns -errno if that fails.
+ * this process: without capabilities, a terminal, other descriptors than 0 to 2, and other
+ * variables than $PGUSER.  For a child.  Returns -errno if that fails.
  */
 int
 confined__exec(const char *program, const char *const arguments[])

@@ -107,7 +107,7 @@ find_version(const char *program, char version[64])
 	if (child > 0)
 	{
 		(void) read_output(ends[0], text, sizeof(text));
-		/* And what it has started: it leads a session, unless it has not come so far. */
+		/* And what it has started: it leads a session, unless it has not called setsid() yet. */
 		kill(-child, SIGKILL);
 		kill(child, SIGKILL);
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)

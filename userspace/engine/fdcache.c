@@ -145,8 +145,8 @@ open_file(struct fdcache *cache, const char *path)
 	else if (!S_ISREG(st.st_mode))
 		err = -EACCES;
 	/*
-	 * Of a file that is O_NONBLOCK, io_uring returns EAGAIN where the file system or the
-	 * device has no reads without waiting, as dm-crypt before Linux 6.5.
+	 * For a file that is O_NONBLOCK, reads by io_uring fail with EAGAIN where the file system
+	 * or the device has no reads without waiting, such as dm-crypt before Linux 6.5.
 	 */
 	else if (fcntl(fd, F_SETFL, cache->open_flags & O_NOATIME) < 0)
 		err = -errno;

@@ -91,7 +91,7 @@ content__open(struct content *content, const char *path)
 	return 0;
 }
 
-/* Has the path still the file that was opened?  A server recycles segments by renaming them. */
+/* Does the path still name the file that was opened?  A server recycles segments by renaming them. */
 bool
 content__is_at(const struct content *content, const char *path)
 {

@@ -49,7 +49,7 @@ output__open(struct output *output, const char *path)
 
 /*
  * Open the file if it exists.  Returns a descriptor or -errno: -ENOENT if it does not, -EEXIST
- * if it is none.
+ * if it is not a regular file.
  */
 int
 output__existing(const struct output *output)
