@@ -132,7 +132,8 @@ fuzz_refs(const uint8_t *data, size_t size)
 				 block_queue__next(&queue, MAX_RUN, &run))
 		{
 			check_run(&run, &layout);
-			returned += run.blocks + block_queue__finish(&queue, &run, refs[i].reserved % 4);
+			returned += run.blocks + block_queue__finish(&queue, &run, refs[i].reserved %
+														 (BLOCK_READ_ABSENT + 1));
 		}
 		else
 			block_queue__begin_sweep(&queue, refs[i].flags);
