@@ -31,6 +31,13 @@ load lib/daemon
 	[[ $output == redoahead\ [0-9]* ]]
 }
 
+# Lost otherwise: the terminal, to who chooses a name.
+@test "control characters of a name are not printed" {
+	run -1 --separate-stderr "$redoahead" serve -D "$work/"$'\e[31m\xc2\x9b31m'
+	[[ $stderr == *"$work/?[31m"* ]]
+	no grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' <<<"$stderr"
+}
+
 @test "what is not a data directory is refused" {
 	run -1 "$redoahead" serve -D "$work/none"
 	[[ $output == *"$work/none"*"No such file"* ]]

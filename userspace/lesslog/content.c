@@ -91,7 +91,7 @@ content__open(struct content *content, const char *path)
 	return 0;
 }
 
-/* Does the path still name the file that was opened?  A server recycles segments by renaming them. */
+/* Does the path still name the file that was opened?  Servers recycle segments by renaming. */
 bool
 content__is_at(const struct content *content, const char *path)
 {
