@@ -88,4 +88,5 @@ descriptors_at_most() { [ "$(descriptors)" -le "$1" ]; }
 # Does the daemon have a file open whose path has this in it?
 holds() { ls -l "/proc/$daemon/fd" | grep -q "$1"; }
 
-resident() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/status"; }
+# Exactly; VmRSS is 256 kB off for each thread before Linux 6.2.
+resident() { sed -n 's/^Rss:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$daemon/smaps_rollup"; }
