@@ -19,20 +19,14 @@ beat(void *argument)
 	struct heartbeat *heartbeat = argument;
 	struct timespec next;
 
-	pthread_mutex_lock(&heartbeat->mutex);
-	while (!heartbeat->end)
+	do
 	{
 		ring__beat(heartbeat->ring);
 		clock_gettime(CLOCK_MONOTONIC, &next);
 		next.tv_nsec += BEAT_NS;
-		if (next.tv_nsec >= 1000000000)
-		{
-			next.tv_sec++;
-			next.tv_nsec -= 1000000000;
-		}
-		(void) pthread_cond_clockwait(&heartbeat->ended, &heartbeat->mutex, CLOCK_MONOTONIC, &next);
-	}
-	pthread_mutex_unlock(&heartbeat->mutex);
+		next.tv_sec += next.tv_nsec / 1000000000;
+		next.tv_nsec %= 1000000000;
+	} while (sem_clockwait(&heartbeat->end, CLOCK_MONOTONIC, &next) < 0);
 	return NULL;
 }
 
@@ -41,9 +35,7 @@ int
 heartbeat__begin(struct heartbeat *heartbeat, struct ring *ring)
 {
 	heartbeat->ring = ring;
-	heartbeat->end = false;
-	pthread_mutex_init(&heartbeat->mutex, NULL);
-	pthread_cond_init(&heartbeat->ended, NULL);
+	sem_init(&heartbeat->end, 0, 0);
 	return -pthread_create(&heartbeat->thread, NULL, beat, heartbeat);
 }
 
@@ -51,9 +43,6 @@ heartbeat__begin(struct heartbeat *heartbeat, struct ring *ring)
 void
 heartbeat__end(struct heartbeat *heartbeat)
 {
-	pthread_mutex_lock(&heartbeat->mutex);
-	heartbeat->end = true;
-	pthread_cond_signal(&heartbeat->ended);
-	pthread_mutex_unlock(&heartbeat->mutex);
+	sem_post(&heartbeat->end);
 	pthread_join(heartbeat->thread, NULL);
 }

@@ -6,16 +6,14 @@
 #define REDOAHEAD_DAEMON_HEARTBEAT_H
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <semaphore.h>
 
 #include "source/ring.h"
 
 struct heartbeat
 {
 	pthread_t	thread;
-	pthread_mutex_t mutex;		/* protects what follows */
-	pthread_cond_t ended;		/* end was set */
-	bool		end;
+	sem_t		end;			/* posted when it shall end */
 	struct ring *ring;			/* its heartbeat is changed by the thread only */
 };
 
