@@ -60,36 +60,29 @@ uring_remedy(int err)
 }
 
 /*
- * Make an engine with the chosen backend, or the first that works, which *backend
- * receives.  Returns 0, or -errno after a message.
+ * Make an engine of this machine with the backend "auto", "io_uring" or "fadvise"; *chosen
+ * receives which.  no_uring: io_uring failed before, so "auto" is something else.  Options
+ * name neither.  Returns 0, or -errno after a message.
  */
 int
-setup__engine(struct engine **engine, const struct setup *setup,
-			  const struct backend_ops **backend)
+setup__engine(struct engine **engine, struct engine_options options, const char *backend,
+			  bool no_uring, const struct backend_ops **chosen)
 {
-	struct engine_options options = {
-		.environment = {
-			.now_us = clock__now_us,
-			.available_bytes = available__bytes,
-			.free_bytes = available__free_bytes
-		},
-		.dirfd = setup->dirfd,
-		.io_depth = (unsigned) setup->io_depth,
-		.readahead_limit = (unsigned) setup->readahead_limit,
-		.files = fit_files((unsigned) setup->files),
-		.block_log = setup->block_log,
-		.no_redo = setup->no_redo,
-		.release_used = setup->release_used,
-	};
 	int			err;
 
-	if (strcmp(setup->backend, "fadvise") != 0 && !setup->no_uring)
+	options.environment = (struct engine_environment)
 	{
-		*backend = options.backend = &backend_uring;
+		.now_us = clock__now_us,.available_bytes = available__bytes,
+			.free_bytes = available__free_bytes
+	};
+	options.files = fit_files(options.files);
+	if (strcmp(backend, "fadvise") != 0 && !no_uring)
+	{
+		*chosen = options.backend = &backend_uring;
 		err = engine__create(engine, &options);
 		if (err == 0)
 			return 0;
-		if (strcmp(setup->backend, "io_uring") == 0)
+		if (strcmp(backend, "io_uring") == 0)
 		{
 			log_error("io_uring cannot be used: %s; %s", strerror(-err), uring_remedy(err));
 			return err;
@@ -97,7 +90,7 @@ setup__engine(struct engine **engine, const struct setup *setup,
 		log_warning("io_uring cannot be used: %s; using posix_fadvise, which is slower; %s",
 					strerror(-err), uring_remedy(err));
 	}
-	*backend = options.backend = &backend_fadvise;
+	*chosen = options.backend = &backend_fadvise;
 	err = engine__create(engine, &options);
 	if (err < 0)
 		log_error("cannot start: %s; lower --io-depth, --readahead-limit or --files",

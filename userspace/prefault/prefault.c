@@ -353,17 +353,17 @@ static int
 open_engine(struct prefault *prefault)
 {
 	struct relpath_layout layout = controlfile__layout(&prefault->control, &prefault->cluster);
+	struct engine_options options = {
+		.dirfd = prefault->cluster.dirfd,
+		.io_depth = (unsigned) prefault->options->io_depth,
+		.readahead_limit = BATCH_BLOCKS * LIMIT_PART,
+		.files = SETUP_FILES_NUMBER,
+		.no_redo = true,
+	};
 	int			err;
 
-	err = setup__engine(&prefault->engine, &(struct setup)
-						{
-							.backend = prefault->options->backend,
-								.io_depth = prefault->options->io_depth,
-								.readahead_limit = BATCH_BLOCKS * LIMIT_PART,
-								.files = SETUP_FILES_NUMBER,
-								.dirfd = prefault->cluster.dirfd,
-								.no_redo = true,
-						}, &prefault->backend);
+	err = setup__engine(&prefault->engine, options, prefault->options->backend, false,
+						&prefault->backend);
 	if (err < 0)
 		return err;
 	engine__begin(prefault->engine, &layout,

@@ -59,15 +59,17 @@ int
 prefetch__create_engine(struct prefetch *prefetch, bool release_used)
 {
 	const struct prefetch_options *options = prefetch->options;
+	struct engine_options wanted = {
+		.dirfd = prefetch->cluster.dirfd,
+		.io_depth = (unsigned) options->io_depth,
+		.readahead_limit = (unsigned) options->readahead_limit,
+		.files = (unsigned) options->files,
+		.block_log = prefetch->outputs.block_log,
+		.release_used = release_used,
+	};
 
-	return setup__engine(&prefetch->engine, &(struct setup)
-						 {
-							 .backend = options->backend,.io_depth = options->io_depth,
-								 .readahead_limit = options->readahead_limit,
-								 .files = options->files,.dirfd = prefetch->cluster.dirfd,
-								 .block_log = prefetch->outputs.block_log,
-								 .release_used = release_used,.no_uring = prefetch->uring_failed
-						 }, &prefetch->backend);
+	return setup__engine(&prefetch->engine, wanted, options->backend, prefetch->uring_failed,
+						 &prefetch->backend);
 }
 
 /*
