@@ -10,6 +10,7 @@
 #define MB	(UINT64_C(1) << 20)
 
 static struct walahead wal;
+static uint64_t limit;			/* read-ahead limit, bytes */
 
 static void
 begin(uint32_t timeline)
@@ -18,6 +19,7 @@ begin(uint32_t timeline)
 		.block_size = 8192,.wal_segment_bytes = 16 * MB,.timeline = timeline
 	};
 
+	limit = UINT64_MAX;
 	walahead__begin(&wal, &layout);
 }
 
@@ -28,7 +30,7 @@ take_known(uint64_t decode_lsn, uint64_t known_lsn)
 	struct block_run run;
 	uint64_t	blocks = 0;
 
-	for (; walahead__next(&wal, decode_lsn, known_lsn, &run); walahead__take(&wal, &run))
+	for (; walahead__next(&wal, limit, decode_lsn, known_lsn, &run); walahead__take(&wal, &run))
 	{
 		assert_int_equal(run.key.kind, RELPATH_KIND_WAL);
 		assert_true(run.block + run.blocks <= 2048);
@@ -72,12 +74,12 @@ TEST(test_names_the_segments)
 	char		path[RELPATH_BYTES];
 
 	begin(3);
-	assert_true(walahead__next(&wal, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, 0, &run));
+	assert_true(walahead__next(&wal, limit, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, 0, &run));
 	relpath__format(&run.key, &layout, path);
 	assert_string_equal(path, "pg_wal/0000000300000002000000FF");
 	assert_int_equal(run.block, 2032);
 	walahead__take(&wal, &run);
-	assert_true(walahead__next(&wal, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, 0, &run));
+	assert_true(walahead__next(&wal, limit, (UINT64_C(2) << 32) + 255 * 16 * MB + 16 * MB - 10, 0, &run));
 	relpath__format(&run.key, &layout, path);
 	assert_string_equal(path, "pg_wal/000000030000000300000000");
 	assert_int_equal(run.block, 0);
@@ -106,11 +108,11 @@ TEST(test_does_not_read_wal_from_elsewhere)
 TEST(test_little_memory_holds_little_wal)
 {
 	begin(1);
-	walahead__fit(&wal, 32 * MB);
+	limit = 32 * MB;
 	assert_int_equal(take_all(100 * MB), 8 * MB);
-	walahead__fit(&wal, 0);
+	limit = 0;
 	assert_int_equal(take_all(200 * MB), MB / 4);
-	walahead__fit(&wal, UINT64_MAX);
+	limit = UINT64_MAX;
 	assert_int_equal(take_all(300 * MB), 128 * MB);
 }
 

@@ -235,14 +235,6 @@ reader__release(struct reader *reader, const struct block_run *run)
 		reader->counters.blocks_released += run->blocks;
 }
 
-/* Count a run that was resident when it was to be submitted. */
-void
-reader__skip_resident(struct reader *reader, const struct block_run *run)
-{
-	reader->counters.blocks_resident += run->blocks;
-	reader__log(reader, run, 0, run->blocks, "resident", 0);
-}
-
 /*
  * Submit a run of at most max_run blocks; no more than io_depth blocks may be in flight.
  * Returns 1 if it was submitted, 0 if it cannot be read, and -EAGAIN if it must wait for

@@ -46,7 +46,6 @@ int			reader__create(struct reader *reader, const struct backend_ops *ops, int d
 void		reader__destroy(struct reader *reader);
 void		reader__begin(struct reader *reader, const struct relpath_layout *layout);
 unsigned	reader__weight(const struct block_run *run);
-void		reader__skip_resident(struct reader *reader, const struct block_run *run);
 int			reader__residency(struct reader *reader, const struct block_run *run);
 void		reader__release(struct reader *reader, const struct block_run *run);
 int			reader__submit(struct reader *reader, const struct block_run *run);

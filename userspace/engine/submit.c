@@ -77,7 +77,10 @@ submit_run(struct engine *engine, const struct block_run *run)
 	if (control__memory_limited(&engine->control))
 		residency = check_residency(engine, run);
 	if (residency == RESIDENT_ALL)
-		reader__skip_resident(&engine->reader, run);
+	{
+		engine->reader.counters.blocks_resident += run->blocks;
+		reader__log(&engine->reader, run, 0, run->blocks, "resident", 0);
+	}
 	else
 	{
 		submitted = reader__submit(&engine->reader, run);
@@ -111,11 +114,11 @@ has_room(struct engine *engine, unsigned blocks)
 static bool
 submit_wal(struct engine *engine, uint64_t decode_lsn, uint64_t ahead)
 {
+	uint64_t	limit = (uint64_t) engine->control.readahead_limit *
+		engine->reader.layout.block_size;
 	struct block_run run;
 
-	walahead__fit(&engine->wal, (uint64_t) engine->control.readahead_limit *
-				  engine->reader.layout.block_size);
-	while (walahead__next(&engine->wal, decode_lsn, engine->reader.wal_lsn, &run) &&
+	while (walahead__next(&engine->wal, limit, decode_lsn, engine->reader.wal_lsn, &run) &&
 		   (run.lsn < decode_lsn || run.lsn - decode_lsn < ahead))
 	{
 		if (!has_room(engine, reader__weight(&run)))

@@ -31,41 +31,35 @@ walahead__begin(struct walahead *wal, const struct relpath_layout *layout)
 	*wal = (struct walahead)
 	{
 		.timeline = layout->timeline,.segment_bytes = layout->wal_segment_bytes,
-			.block_size = layout->block_size,.ahead = WAL_AHEAD
+			.block_size = layout->block_size
 	};
 }
 
-/* Follow the read-ahead limit, in bytes. */
-void
-walahead__fit(struct walahead *wal, uint64_t memory_bytes)
-{
-	wal->ahead = memory_bytes / WAL_PART;
-	if (wal->ahead > WAL_AHEAD)
-		wal->ahead = WAL_AHEAD;
-	if (wal->ahead < MIN_AHEAD)
-		wal->ahead = MIN_AHEAD;
-}
-
 /*
- * The next part to read, given the decode LSN and the latest position where a page of WAL
- * has been read, 0 if none has; false if that is far enough.
+ * The next part to read, given the read-ahead limit in bytes, the decode LSN, and the latest
+ * position where a page of WAL has been read, 0 if none has; false if that is far enough.
  */
 bool
-walahead__next(struct walahead *wal, uint64_t decode_lsn, uint64_t known_lsn,
-			   struct block_run *run)
+walahead__next(struct walahead *wal, uint64_t limit_bytes, uint64_t decode_lsn,
+			   uint64_t known_lsn, struct block_run *run)
 {
+	uint64_t	ahead = limit_bytes / WAL_PART;
 	uint64_t	segments = (UINT64_C(1) << 32) / (wal->segment_bytes > 0 ? wal->segment_bytes : 1);
 	uint64_t	segment;
 
 	if (wal->timeline == 0 || decode_lsn == 0 || decode_lsn > UINT64_MAX - 2 * WAL_AHEAD)
 		return false;
 
+	if (ahead > WAL_AHEAD)
+		ahead = WAL_AHEAD;
+	if (ahead < MIN_AHEAD)
+		ahead = MIN_AHEAD;
 	/* The decode LSN may jump. */
 	if (wal->next < decode_lsn || wal->next > decode_lsn + WAL_AHEAD + WAL_CHUNK)
 		wal->next = decode_lsn / WAL_CHUNK * WAL_CHUNK;
 	if (known_lsn < decode_lsn)
 		known_lsn = decode_lsn;
-	if (wal->next >= decode_lsn + wal->ahead ||
+	if (wal->next >= decode_lsn + ahead ||
 		(wal->next > known_lsn && wal->next - known_lsn >= UNKNOWN_AHEAD))
 		return false;
 
