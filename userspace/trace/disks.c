@@ -2,8 +2,8 @@
  * disks.c
  *		Finds the whole disks that hold the file systems of a cluster.
  *
- * From sysfs: partitions, devices made of others (md, dm), and the devices of a
- * btrfs, which has no device number of its own.  File systems over the network or
+ * From sysfs: partitions, devices made of others (md, dm), the paths to an NVMe disk, and
+ * the devices of a btrfs, which has no device number of its own.  File systems over the network or
  * in memory have no disks.
  */
 #include <dirent.h>
@@ -58,6 +58,45 @@ read_number(const char *directory, dev_t *device)
 	return n == 2 ? 0 : -1;
 }
 
+static void
+add_disk(struct search *search, dev_t device)
+{
+	for (unsigned i = 0; i < search->count; i++)
+		if (search->found[i] == device)
+			return;
+	search->full = search->count == search->max;
+	if (!search->full)
+		search->found[search->count++] = device;
+}
+
+/*
+ * An NVMe disk that more than one controller may reach has no requests of its own: they are
+ * those of a hidden disk for each path, nvme0c1n1 of nvme0n1.  Add these; sysfs does not have
+ * their numbers.
+ */
+static void
+add_paths(struct search *search, const char *name)
+{
+	unsigned	subsystem[2];
+	unsigned	controller;
+	unsigned	namespace[2];
+	unsigned	major;
+	unsigned	minor;
+	char		line[256];
+	FILE	   *disks;
+
+	if (sscanf(name, "nvme%un%u", &subsystem[0], &namespace[0]) != 2)
+		return;
+	disks = fopen("/proc/diskstats", "re");
+	while (disks != NULL && fgets(line, sizeof(line), disks) != NULL)
+		if (sscanf(line, "%u %u nvme%uc%un%u", &major, &minor, &subsystem[1], &controller,
+				   &namespace[1]) == 5 &&
+			subsystem[0] == subsystem[1] && namespace[0] == namespace[1])
+			add_disk(search, makedev(major, minor));
+	if (disks != NULL)
+		fclose(disks);
+}
+
 /* Add the disks below each device that a sysfs directory links to; returns how many. */
 static unsigned
 add_links(struct search *search, const char *directory, int depth)
@@ -105,12 +144,8 @@ add_below(struct search *search, const char *directory, int depth)
 	}
 	if (read_number(real, &device) < 0)
 		return;
-	for (unsigned i = 0; i < search->count; i++)
-		if (search->found[i] == device)
-			return;
-	search->full = search->count == search->max;
-	if (!search->full)
-		search->found[search->count++] = device;
+	add_disk(search, device);
+	add_paths(search, strrchr(real, '/') + 1);
 }
 
 /* Add the disks of the btrfs that a directory is on. */
