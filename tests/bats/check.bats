@@ -357,7 +357,7 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	run "$WORK/redoahead" check -D "$CASE/merged" --bindir "$bindir"
 	umount "$CASE/merged"
 	[ "$status" -eq 1 ]
-	reports warning page_cache "on overlay, .*volume"
+	! has_cachestat || reports warning page_cache "on overlay, .*volume"
 	reports warning io_uring "thread of the kernel"
 	reports warning trace "overlayfs"
 }

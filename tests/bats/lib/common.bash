@@ -85,11 +85,12 @@ need_namespace() {			# OPTION-OF-UNSHARE...
 	reason=$(unshare "$@" true 2>&1) || skip "no namespace can be made by $*: ${reason#unshare: }"
 }
 
-# Skip where the kernel does not report which pages are resident.
-need_cachestat() {
+# Can the kernel report what is in the page cache?
+has_cachestat() {
 	/usr/bin/python3 -IS -c '
 import ctypes, errno
 libc = ctypes.CDLL(None, use_errno=True)
-raise SystemExit(libc.syscall(451, -1, None, None, 0) < 0 and ctypes.get_errno() == errno.ENOSYS)' ||
-		skip "the kernel has no cachestat, which Linux has since 6.5"
+raise SystemExit(libc.syscall(451, -1, None, None, 0) < 0 and ctypes.get_errno() == errno.ENOSYS)'
 }
+
+need_cachestat() { has_cachestat || skip "the kernel has no cachestat, which Linux has since 6.5"; }
