@@ -149,7 +149,9 @@ disconnect_server() {
 	[ ! -e "$work/redoahead.prom" ]
 	start -- --metrics "$work/missing/redoahead.prom" --report "$work/missing"
 	wait_until "the warning" grep -q 'metrics file .*cannot be written: No such file' "$work/log"
+	# For that of --report, nobody should have to wait until a recovery ends.
+	grep -q 'no report can be written to directory .*: No such file' "$work/log"
 	produce --count 100 --blocks 100
 	[ "$(field status)" = 0 ]
-	wait_until "the warning" grep -q 'no report can be written to directory .*: No such file' "$work/log"
+	wait_until "the second one" eval '[ "$(grep -c "no report can be written to directory .*: No such file" "$work/log")" -eq 2 ]'
 }

@@ -64,7 +64,8 @@ load lib/daemon
 @test "a killed daemon's socket is replaced, a live one's is not" {
 	start --
 	run -1 "$redoahead" serve -D "$pgdata"
-	[[ $output == *"another redoahead (process $daemon)"* ]]
+	[[ $output == *"redoahead.sock\" belongs to another redoahead (process $daemon); stop that one first" ]]
+	[ ${#lines[@]} -eq 1 ]
 	kill -KILL "$daemon"
 	wait "$daemon" || true
 	[ -S "$socket" ]

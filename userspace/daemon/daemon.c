@@ -107,7 +107,6 @@ serve_directory(struct daemon *daemon)
 
 	if (err == 0)
 	{
-		monitor__attach(prefetch->monitor, &prefetch->cluster);
 		err = loop__run(daemon);
 		monitor__attach(prefetch->monitor, NULL);
 	}

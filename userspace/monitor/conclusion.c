@@ -2,9 +2,12 @@
  * conclusion.c
  *		Reports a recovery that has ended, in one line and on a page.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/lsn.h"
@@ -60,6 +63,21 @@ conclusion__log(const struct recovery *recovery)
 			 seconds > 0 ? bytes / seconds / 1e6 : 0, covered, limits);
 }
 
+static void
+warn(const char *directory, int err)
+{
+	log_warning("no report can be written to directory \"%s\": %s; create it, or give another "
+				"one with --report", directory, strerror(-err));
+}
+
+/* Can pages be written to a directory?  Logs why not. */
+void
+conclusion__check(const char *directory)
+{
+	if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) < 0)
+		warn(directory, -errno);
+}
+
 /* Write a page on the last recovery of a document to a directory. */
 void
 conclusion__report(const char *directory, struct json_object *document,
@@ -69,8 +87,7 @@ conclusion__report(const char *directory, struct json_object *document,
 	int			err = html__write_file(directory, document, relations, path, sizeof(path));
 
 	if (err < 0)
-		log_warning("no report can be written to directory \"%s\": %s; create it, or give another "
-					"one with --report", directory, strerror(-err));
+		warn(directory, err);
 	else
 		log_info("report of the recovery: %s", path);
 }

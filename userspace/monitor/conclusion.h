@@ -11,6 +11,7 @@
 #include "monitor/recovery.h"
 
 void		conclusion__log(const struct recovery *recovery);
+void		conclusion__check(const char *directory);
 void		conclusion__report(const char *directory, struct json_object *document,
 							   const struct relations *relations);
 

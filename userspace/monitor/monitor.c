@@ -299,6 +299,8 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 		snprintf(monitor->pgdata, sizeof(monitor->pgdata), "%s", pgdata);
 	monitor->group = gid;
 	monitor->begin_us = clock__now_us();
+	if (options->report != NULL)
+		conclusion__check(options->report);
 	monitor->metrics.path = options->metrics;
 	monitor->cluster.dirfd = monitor->socket.fd = -1;
 	err = mailbox__create(&monitor->mailbox);

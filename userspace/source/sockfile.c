@@ -104,8 +104,8 @@ take_lock(struct sockfile *file, const struct sockfile_options *options)
 			n = pread(file->lock_fd, owner, sizeof(owner) - 1, 0);
 			owner[n > 0 ? strspn(owner, "0123456789") : 0] = '\0';
 			close(file->lock_fd);
-			complain(options, "socket \"%s\" belongs to another redoahead (process %s): %s; stop that one first",
-					  path, owner[0] != '\0' ? owner : "unknown", strerror(-err));
+			complain(options, "socket \"%s\" belongs to another redoahead (process %s); stop that one first",
+					 path, owner[0] != '\0' ? owner : "unknown");
 			return err;
 		}
 		if (holds_lock(file))
