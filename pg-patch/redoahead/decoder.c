@@ -393,13 +393,17 @@ decoder__replaying(Prefetcher *p)
 	return run.taking ? &decoder->prefetcher : p;
 }
 
-/* The start of the last record that was decoded, by whomever. */
+/*
+ * The start of the last record that was decoded, by whomever.  Without a daemon only the
+ * server knows that, but it is not before the one that is replayed.
+ */
 XLogRecPtr
 decoder__decode_lsn(const Prefetcher *p)
 {
+	XLogRecPtr	lsn = Max(p->lookahead.decode_lsn, p->lookahead.replay_lsn);
+
 	/* The decoder may be writing it; a stale value is harmless. */
-	return run.active ? Max(p->lookahead.decode_lsn, decoder->prefetcher.lookahead.decode_lsn) :
-		p->lookahead.decode_lsn;
+	return run.active ? Max(lsn, decoder->prefetcher.lookahead.decode_lsn) : lsn;
 }
 
 /* Put into the ring what the decoder has found, as far as there is room. */

@@ -192,6 +192,10 @@ prefault_worker() {			# DATA
 	feed_until_view "state = 'connected'"
 	kill -KILL "$DAEMON"
 	feed_until_view "state = 'disconnected' and daemon_pid is null and disconnects = 1"
+	# Without a daemon, too, nothing is replayed before it is decoded.
+	lost=$(sql "$DATA" -c 'select decode_lsn from pg_stat_redoahead')
+	feed_until_view "replay_lsn > '$lost'"
+	view "decode_lsn >= replay_lsn"
 	rm "$DATA"/pg_stat_tmp/redoahead{,-status}.sock
 	stop_server "$DATA"
 }
