@@ -89,16 +89,16 @@ settled() { wait_until "the end of the background" nothing_restores; }
 @test "exit statuses, signals, and no partial files" {
 	run -1 restore "$(fetch_command)" 0000000100000009000000AA pg_wal/RECOVERYXLOG
 	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
-	run -3 restore 'exit 3' "${segments[0]}" pg_wal/RECOVERYXLOG
-	run -127 restore 'no_such_command' "${segments[0]}" pg_wal/RECOVERYXLOG
+	run -3 restore ': %f %p; exit 3' "${segments[0]}" pg_wal/RECOVERYXLOG
+	run -127 restore 'no_such_command %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
 	# On SIGTERM of its command, the server ends quietly.
-	run restore 'kill -TERM $$' "${segments[0]}" pg_wal/RECOVERYXLOG
+	run restore ': %f %p; kill -TERM $$' "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ "$status" -eq 143 ]
 	# What the command has restored, the server judges: it refuses a file of another size,
 	# and must not take it for the end of the archive.
-	restore "echo half > %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	restore ": %f; echo half > %p" "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ "$(cat "$CASE/server/pg_wal/RECOVERYXLOG")" = half ]
-	run -1 restore "cp $WORK/archive/${segments[0]} %p; exit 1" "${segments[0]}" pg_wal/RECOVERYXLOG
+	run -1 restore ": %f; cp $WORK/archive/${segments[0]} %p; exit 1" "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
 	[ -z "$(ls "$spool")" ]
 	# The next one that fails does no harm.
@@ -109,8 +109,8 @@ settled() { wait_until "the end of the background" nothing_restores; }
 	restore --jobs 3 "if [ %f = ${segments[0]} ]; then cp $WORK/archive/%f %p; else cp $WORK/archive/${segments[8]} %p; fi" "${segments[0]}" pg_wal/RECOVERYXLOG
 	settled
 	[ -z "$(ls "$spool")" ]
-	run -1 restore "exit 1" "${segments[1]}" pg_wal/RECOVERYXLOG
-	restore --jobs 0 "printf '%%s' %% > %p" 00000002.history pg_wal/RECOVERYHISTORY
+	run -1 restore ": %f %p; exit 1" "${segments[1]}" pg_wal/RECOVERYXLOG
+	restore --jobs 0 ": %f; printf '%%s' %% > %p" 00000002.history pg_wal/RECOVERYHISTORY
 	[ "$(cat "$CASE/server/pg_wal/RECOVERYHISTORY")" = % ]
 	# pg_rewind, and whoever wants a file elsewhere, gets the plain command.
 	restore "cp $WORK/archive/%f %p" "${segments[3]}" "$CASE/server/pg_wal/${segments[3]}"
@@ -133,7 +133,7 @@ settled() { wait_until "the end of the background" nothing_restores; }
 	done
 	[ ! -e "$spool/${segments[9]}" ]
 	# Killed in the middle of fetching: another one goes on.
-	(exec "${as_user[@]}" env -C "$CASE/server" "$WORK/redoahead" restore 'exec sleep 1000' "${segments[6]}" pg_wal/RECOVERYXLOG) 3>&- &
+	(exec "${as_user[@]}" env -C "$CASE/server" "$WORK/redoahead" restore ': %f %p; exec sleep 1000' "${segments[6]}" pg_wal/RECOVERYXLOG) 3>&- &
 	victim=$!
 	wait_until "the lock" test -e "$spool/${segments[6]}.lock"
 	kill -KILL "$victim"
@@ -317,6 +317,10 @@ hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 @test "wrong usage ends recovery" {
 	run -126 restore 'cp %f %p' "${segments[0]}"
 	grep -q 'give COMMAND, %f and %p: 2 words are not three' <<<"$output"
+	# Lost otherwise: all of the archive but a segment.  Eight commands write the server's file.
+	run -126 restore "cp $WORK/archive/${segments[0]} pg_wal/RECOVERYXLOG" "${segments[0]}" pg_wal/RECOVERYXLOG
+	grep -q 'COMMAND names no file: write %%f and %%p in it' <<<"$output"
+	run -126 restore 'cp %f pg_wal/RECOVERYXLOG' "${segments[0]}" pg_wal/RECOVERYXLOG
 	run -126 restore --jobs 65 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
 	grep -q 'not a number from 0 to 64' <<<"$output"
 	run -127 "$WORK/redoahead" restoer 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG

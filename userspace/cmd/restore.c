@@ -4,6 +4,7 @@
  */
 #include <argp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "archive/fetch.h"
 #include "archive/restore.h"
@@ -29,11 +30,21 @@ check(void *values, char message[OPTIONS_MESSAGE_BYTES])
 {
 	const struct restore_arguments *arguments = values;
 
-	if (arguments->words.count == 3)
-		return true;
-	snprintf(message, OPTIONS_MESSAGE_BYTES, "give COMMAND, %%f and %%p: %u words are not three",
-			 arguments->words.count);
-	return false;
+	if (arguments->words.count != 3)
+	{
+		snprintf(message, OPTIONS_MESSAGE_BYTES, "give COMMAND, %%f and %%p: %u words are not three",
+				 arguments->words.count);
+		return false;
+	}
+	/* All segments would be fetched into the server's file, while it reads the first one. */
+	if (strstr(arguments->words.words[0], "%f") == NULL ||
+		strstr(arguments->words.words[0], "%p") == NULL)
+	{
+		snprintf(message, OPTIONS_MESSAGE_BYTES, "COMMAND names no file: write %%%%f and %%%%p in it, "
+				 "for the server replaces %%f and %%p");
+		return false;
+	}
+	return true;
 }
 
 static const struct options_command command = {
