@@ -212,11 +212,11 @@ position__end(struct position *position)
 }
 
 /*
- * The end of the last record, if none has been read since the last call: then redo waits for
- * WAL, or is paused.  Otherwise 0.
+ * The last record that was read, which is being replayed, will be or has been; its end, if none
+ * has been read since the last call: then redo waits for WAL, or is paused.
  */
 static uint64_t
-from_idle_reader(struct position *position)
+from_reader(struct position *position)
 {
 	struct server_reader reader;
 	uint64_t	last = position->idle_lsn;
@@ -227,7 +227,7 @@ from_idle_reader(struct position *position)
 		reader.system_identifier != position->system_identifier)
 		return 0;
 	position->idle_lsn = reader.end_lsn;
-	return reader.end_lsn == last ? last : 0;
+	return reader.end_lsn == last ? last : reader.record_lsn;
 }
 
 /* From the process's memory: 0 if the position cannot be seen now. */
@@ -254,7 +254,8 @@ from_memory(struct position *position)
 		}
 		address = entry.previous;
 	}
-	return from_idle_reader(position);
+	/* Between two records, as most of the time on a standby that keeps up. */
+	return from_reader(position);
 }
 
 /*
