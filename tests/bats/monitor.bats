@@ -47,7 +47,13 @@ disconnect_server() {
 	[ "$(status_field server_major)" = 18 ]
 	[ "$(status_field recoveries)" = 0 ]
 	[ "$(status_field recovery)" = None ]
-	connect_server --count 500 --blocks 500 --sequential --replay-lsn 1
+	# Before redo begins, its position is not known, nor how far ahead of it WAL is decoded.
+	connect_server --count 500 --blocks 500 --sequential --replay-lsn 0
+	wait_until "the reads in the status" status_is 500 recovery counters blocks_read
+	[ "$(status_field recovery replay_lsn)" = None ]
+	[ "$(status_field recovery lookahead_bytes)" = None ]
+	echo 1 >&7
+	wait_until "the position" status_is 0/00000001 recovery replay_lsn
 	wait_until "the reads in the status" status_is 500 recovery counters blocks_read
 	echo 10000001 >&7
 	wait_until "the progress" status_is 10000000 recovery replayed_bytes

@@ -5,6 +5,7 @@
  * redoahead-status(1) describes its members.  Numbers are in bytes, blocks and seconds; what is
  * unknown is null.
  */
+#include <math.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -88,8 +89,8 @@ static void
 add_engine(struct json_object *object, const struct monitor_snapshot *snapshot,
 		   uint64_t replay_lsn)
 {
-	json__count(object, "lookahead_bytes",
-				snapshot->decode_lsn > replay_lsn ? snapshot->decode_lsn - replay_lsn : 0);
+	json__number(object, "lookahead_bytes", replay_lsn == 0 ? NAN :
+				 snapshot->decode_lsn > replay_lsn ? (double) (snapshot->decode_lsn - replay_lsn) : 0, 0);
 	json__count(object, "blocks_queued", snapshot->engine.queued);
 	json__count(object, "blocks_in_flight", snapshot->engine.in_flight);
 	json__count(object, "blocks_ahead", snapshot->engine.ahead);
