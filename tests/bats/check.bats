@@ -244,6 +244,10 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	reports problem data_directory "mode 0755.*chmod 0700 $DATA"
 	cure data_directory
 	[ "$(stat -c %a "$DATA")" = 700 ]
+	mv "$DATA/pg_wal" "$CASE/wal"
+	run -1 check
+	reports problem data_directory "pg_wal cannot be read: No such file"
+	mv "$CASE/wal" "$DATA/pg_wal"
 	rmdir "$DATA/pg_stat_tmp"
 	run -1 check
 	reports problem data_directory "pg_stat_tmp"

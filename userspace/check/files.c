@@ -71,13 +71,20 @@ check__data_directory(struct check *check)
 				   user);
 		needs__remedy(needs, "sudo -u %s redoahead check -D %s", owner, word);
 	}
+	else if (faccessat(check->cluster.dirfd, "pg_wal", R_OK | X_OK, AT_EACCESS) < 0)
+	{
+		needs__add(needs, "data_directory", NEED_PROBLEM,
+				   "%s/pg_wal cannot be read: %s; the server does not start", path, strerror(errno));
+		needs__remedy(needs, "see where the link leads, and who may read that: namei -l %s/pg_wal",
+					  word);
+	}
 	else if (fstatat(check->cluster.dirfd, "pg_stat_tmp", &socket, 0) < 0 ||
 			 !S_ISDIR(socket.st_mode) ||
 			 faccessat(check->cluster.dirfd, "pg_stat_tmp", W_OK | X_OK, AT_EACCESS) < 0)
 	{
 		needs__add(needs, "data_directory", NEED_PROBLEM,
 				   "%s/pg_stat_tmp, the place of the sockets, cannot be written to", path);
-		needs__remedy(needs, "sudo -u %s install -d -m 700 %s/pg_stat_tmp", owner, word);
+		needs__remedy(needs, "sudo install -d -o %s -m 700 %s/pg_stat_tmp", owner, word);
 	}
 	else
 		needs__add(needs, "data_directory", NEED_OK, "%s belongs to %s, mode %04o", path, owner,

@@ -49,7 +49,8 @@ compare(const struct content *content, struct decompressor *archived,
 		/* At the end, one byte more than there may be. */
 		n = decompress__read(archived, found, piece > 0 ? piece : 1);
 		if (n < 0)
-			return fail((int) n, n == -EBADMSG ? "it is damaged or incomplete" :
+			return fail((int) n, n == -EBADMSG ?
+						"it is damaged or incomplete, or of another --compress" :
 						strerror((int) -n), message);
 		if (n < (long) piece)
 			return fail(-EILSEQ, "it is shorter", message);

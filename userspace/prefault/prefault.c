@@ -201,6 +201,7 @@ take_records(struct prefault *prefault, const struct range *range, struct wal_re
 			 struct wal_segments *segments)
 {
 	uint64_t	end = range->to;
+	const char *reason;
 	int			err = 0;
 	int			result = wal_reader__find(reader, range->from);
 
@@ -231,9 +232,12 @@ take_records(struct prefault *prefault, const struct range *range, struct wal_re
 		log_info("WAL ends at " LSN_FORMAT ": %s", LSN_ARGS(reader->next_lsn), reader->message);
 		return 0;
 	}
-	log_error("WAL ends at " LSN_FORMAT ", before " LSN_FORMAT ": %s", LSN_ARGS(reader->next_lsn),
-			  LSN_ARGS(range->to),
-			  segments->message[0] != '\0' ? segments->message : reader->message);
+	reason = segments->message[0] != '\0' ? segments->message : reader->message;
+	if (range->to == RANGE_OPEN_END)
+		log_error("cannot read WAL from " LSN_FORMAT " on: %s", LSN_ARGS(reader->next_lsn), reason);
+	else
+		log_error("WAL ends at " LSN_FORMAT ", before " LSN_FORMAT ": %s",
+				  LSN_ARGS(reader->next_lsn), LSN_ARGS(range->to), reason);
 	return result < 0 ? result : -ENODATA;
 }
 
