@@ -2,9 +2,9 @@
  * disks.c
  *		Finds the whole disks that hold the file systems of a cluster.
  *
- * From sysfs: partitions, devices made of others (md, dm), the paths to an NVMe disk, and
- * the devices of a btrfs, which has no device number of its own.  File systems over the network or
- * in memory have no disks.
+ * From sysfs: partitions, devices made of others (md, dm), and the devices of a
+ * btrfs, which has no device number of its own; from /proc/diskstats, the paths to an
+ * NVMe disk.  File systems over the network or in memory have no disks.
  */
 #include <dirent.h>
 #include <fcntl.h>
