@@ -250,7 +250,7 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	mv "$CASE/wal" "$DATA/pg_wal"
 	rmdir "$DATA/pg_stat_tmp"
 	run -1 check
-	reports problem data_directory "pg_stat_tmp"
+	reports problem data_directory "pg_stat_tmp, .*; sudo install -d -o $redoahead_user -m 700 $DATA/pg_stat_tmp"
 	as_server_user mkdir "$DATA/pg_stat_tmp"
 	[ "$(id -u)" -eq 0 ] || return 0
 	chown root "$DATA"

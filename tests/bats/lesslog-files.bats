@@ -198,7 +198,7 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	cat "$work/removed" <(echo x) >"$out"
 	keeps "it is longer"
 	keeps "damaged or incomplete" --compress zstd
-	keeps "damaged or incomplete" --compress lz4
+	keeps "damaged or incomplete, or of another --compress" --compress lz4
 	lesslog --compress zstd "$wal" "$work/removed.zst"
 	head -c -1 "$work/removed.zst" >"$out"
 	keeps "damaged or incomplete" --compress zstd

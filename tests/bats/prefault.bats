@@ -234,4 +234,5 @@ assert j["elapsed_seconds"] >= j["blocks_read"] * 8192 / 10e6 * 0.99, j' "$CASE/
 	as_server_user rm "$CASE/wal/$segment"
 	as_server_user cp "$DATA/pg_wal/$segment" "$CASE/wal/$segment.gz"
 	refuses '"gzip -dc" failed with status 1 for' --dry-run --wal "$CASE/wal" --decompress 'gzip -dc' "$segment"
+	refuses 'cannot read WAL from [0-9A-F/]+ on: "gzip -dc" failed' --dry-run --wal "$CASE/wal" --decompress 'gzip -dc'
 }

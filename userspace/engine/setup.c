@@ -61,8 +61,8 @@ uring_remedy(int err)
 
 /*
  * Make an engine of this machine with the backend "auto", "io_uring" or "fadvise"; *chosen
- * receives which.  no_uring: io_uring failed before, so "auto" is something else.  Options
- * name neither.  Returns 0, or -errno after a message.
+ * receives which.  no_uring: io_uring failed before, so "auto" is something else.  Environment
+ * and backend of the options are set here.  Returns 0, or -errno after a message.
  */
 int
 setup__engine(struct engine **engine, struct engine_options options, const char *backend,
