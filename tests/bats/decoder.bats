@@ -426,7 +426,7 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1 redoahead.decoder=on restore_command=false hot_standby=on \
 		recovery_target_lsn="$(cat "$WORK/middle")" recovery_target_action=pause
 	start_server "$PATCHED" "$DATA"
-	wait_until "the target" eval '[ "$(sql "$DATA" -c "select pg_get_wal_replay_pause_state()")" = paused ]'
+	wait_until "the target" has_paused "$DATA"
 	stop_checkpointer
 	sql "$DATA" -c 'select pg_promote(false)'
 	crash_without_checkpoint

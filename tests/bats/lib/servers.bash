@@ -158,6 +158,11 @@ has_replayed_all() {		# FROM STANDBY
 	[ "$(sql "$2" -c "select pg_last_wal_replay_lsn() >= '$lsn'")" = t ]
 }
 
+# Has redo of a hot standby been paused?
+has_paused() {				# DATA
+	[ "$(sql "$1" -c 'select pg_get_wal_replay_pause_state()')" = paused ]
+}
+
 stop_server() {				# DATA [MODE]
 	local postmaster
 	postmaster=$(head -n 1 "$1/postmaster.pid" 2>/dev/null) || true
