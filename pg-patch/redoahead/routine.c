@@ -346,7 +346,11 @@ prefetch_record_released(const DecodedXLogRecord *record)
 {
 	Prefetcher *p = replaying();
 	Lookahead  *l = &p->lookahead;
+	struct redoahead_ring *ring = prefetcher.connection.emitter.ring;
 
+	/* Before redo may wait for the next one. */
+	if (ring)
+		__atomic_store_n(&ring->replay_lsn, record->next_lsn, __ATOMIC_RELAXED);
 	cpu_prefetch__moved(p);
 	for (; l->tail != l->replaying; l->tail++)
 	{
