@@ -230,6 +230,10 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	stop_server "$DATA"
 	run as_server_user "$WORK/redoahead" check -D "$DATA" --bindir "$STOCK/bin"
 	grep -qE '^warning +full_page_writes +off on the primary, or its archive may have no images' <<<"$output"
+	copy_cluster "$DATA" "$CASE/streaming"
+	settings "$CASE/streaming" restore_command=
+	run as_server_user "$WORK/redoahead" check -D "$CASE/streaming" --bindir "$STOCK/bin"
+	grep -qE '^warning +full_page_writes +off on the primary, unless that has wal_keep_block_data:' <<<"$output"
 	# It may have to replay WAL without images until it has made a checkpoint as a primary.
 	start_server "$STOCK" "$DATA"
 	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
@@ -238,6 +242,8 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	promoting=$!
 	end_recovery_without "$DATA" "$checkpointer"
 	wait "$promoting"
+	# A base backup may have the primary's setting, with which its own checkpoints are like that.
+	settings "$DATA" wal_keep_block_data=on
 	run as_server_user "$WORK/redoahead" check -D "$DATA" --bindir "$STOCK/bin"
 	kill -CONT "$checkpointer"
 	grep -qE '^warning +full_page_writes +on, but not at the last checkpoint' <<<"$output"

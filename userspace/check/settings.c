@@ -248,18 +248,23 @@ check_images(struct check *check)
 {
 	struct needs *needs = &check->needs;
 	bool		others = replays_others(check);
+	/* A server that was promoted has not made one itself before it is on the new timeline. */
+	bool		own = !others && check->control.end_timeline <= check->control.timeline;
 
 	if (check->control.full_page_writes ?
 		others || is_set(check, "full_page_writes", true) :
-		!others && is_set(check, "full_page_writes", true) &&
+		own && is_set(check, "full_page_writes", true) &&
 		is_set(check, "wal_keep_block_data", false))
 		needs__add(needs, "full_page_writes", NEED_OK, "on: where WAL has an image of a block, redo "
 				   "does not read it, and redoahead gains less");
 	else if (others)
 	{
-		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, or its archive may "
-				   "have no images (wal_keep_block_data): blocks that a crash of this server tears "
-				   "stay so, unless storage writes whole blocks");
+		/* What is streamed has images, if the primary writes them. */
+		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, %s: blocks that a "
+				   "crash of this server tears stay so, unless storage writes whole blocks",
+				   config__get(&check->config, "restore_command", "")[0] == '\0' ?
+				   "unless that has wal_keep_block_data" :
+				   "or its archive may have no images (wal_keep_block_data)");
 		if (check->control.checksums)
 			needs__remedy(needs, "pg_checksums --check -D %s # after a crash; restore a base backup "
 						  "if it finds any", check->pgdata);

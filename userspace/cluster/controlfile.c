@@ -5,7 +5,7 @@
  * The file's layout differs between majors, but what comes before the end of the last
  * checkpoint's full_page_writes is at the same offsets in all of them, and the sizes and
  * the version of data checksums follow the double 1234567.0 (FLOATFORMAT_VALUE), with
- * track_commit_timestamp and an alignment before it.  PostgreSQL 19 has the size of an
+ * settings and the least end of recovery before it.  PostgreSQL 19 has the size of an
  * SLRU segment among the sizes.  Does not verify the checksum: the
  * server does.
  */
@@ -30,7 +30,8 @@
 /* Most times that the file is read. */
 #define MAX_READS			10
 
-/* How far track_commit_timestamp is before the double, bytes. */
+/* How far minRecoveryPointTLI and track_commit_timestamp are before the double, bytes. */
+#define END_TIMELINE_BEFORE	64
 #define COMMIT_TS_BEFORE	8
 
 /* How far the version of data checksums is behind it without an SLRU's size, bytes. */
@@ -78,7 +79,7 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 	memcpy(&version, bytes + VERSION_OFFSET, sizeof(version));
 	if (version >= FIRST_WITH_SLRU_SIZE)
 		extra = sizeof(uint32_t);
-	for (size_t at = COMMON_BYTES; at + CHECKSUMS_BEHIND + extra + sizeof(uint32_t) <= size; at += 8)
+	for (size_t at = COMMON_BYTES + END_TIMELINE_BEFORE; at + CHECKSUMS_BEHIND + extra + sizeof(uint32_t) <= size; at += 8)
 	{
 		if (memcmp(bytes + at, &format_mark, sizeof(format_mark)) != 0)
 			continue;
@@ -97,6 +98,7 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 		memcpy(&checksums, bytes + at + CHECKSUMS_BEHIND + extra, sizeof(uint32_t));
 		control->full_page_writes = bytes[FULL_PAGE_WRITES_OFFSET] != 0;
 		control->checksums = checksums != 0;
+		memcpy(&control->end_timeline, bytes + at - END_TIMELINE_BEFORE, sizeof(uint32_t));
 		control->commit_ts = bytes[at - COMMIT_TS_BEFORE] != 0;
 		control->block_size = sizes[0];
 		control->segment_blocks = sizes[1];
