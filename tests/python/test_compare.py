@@ -178,7 +178,7 @@ class Compare(unittest.TestCase):
         self.with_page(page + bytes(8128 - len(page)) + rows)
         self.check(ignore_hints=True)
         # LSN, checksum, pd_flags, pd_prune_xid; t_cid and t_infomask of the row that is not frozen
-        self.flip((3, 1), (8, 1), (10, 3), (21, 1), (8168, 1), (8160 + 21, 0x0D))
+        self.flip((3, 1), (8, 1), (10, 3), (21, 1), (8168, 1), (8160 + 20, 0x20), (8160 + 21, 0x0D))
         self.check(f'{TABLE}: 1 blocks differ (0)')
         self.check(ignore_hints=True)
         # PD_ALL_VISIBLE, t_xmin, t_xmax, t_ctid, the data; and that a row is frozen
