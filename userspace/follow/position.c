@@ -347,7 +347,7 @@ position__read(struct position *position, uint64_t now_us)
 		take(position, position_probe__lsn(position->probe), POSITION_BPF);
 	/* BPF knows the position once redo has read a block; memory may be of another layout. */
 	if (exact)
-		query__end(&position->query);
+		query__leave(&position->query, now_us);
 	else if (position->stack == 0 || now_us - position->begin_us >= SILENT_US)
 		read_others(position, now_us);
 	return position->lsn;

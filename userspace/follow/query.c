@@ -169,11 +169,39 @@ take_answer(struct query *query)
 	return (uint64_t) high << 32 | low;
 }
 
+/* Take what has come within the time that psql has.  Returns a position, or 0. */
+static uint64_t
+receive(struct query *query, uint64_t now_us)
+{
+	uint64_t	lsn = 0;
+
+	if (query->psql != 0 && query->pending)
+		lsn = take_answer(query);
+	if (query->psql != 0 && query->pending && now_us - query->sent_us > ANSWER_US)
+	{
+		log_debug("psql has not answered; connecting again");
+		query__end(query);
+	}
+	return lsn;
+}
+
+/*
+ * End when no answer is due: a server that cannot send one logs an error.  To be called until
+ * then.
+ */
+void
+query__leave(struct query *query, uint64_t now_us)
+{
+	(void) receive(query, now_us);
+	if (!query->pending)
+		query__end(query);
+}
+
 /* The position, if an answer has come; 0 if not.  To be called often. */
 uint64_t
 query__position(struct query *query, const struct cluster *cluster, uint64_t now_us)
 {
-	uint64_t	lsn = 0;
+	uint64_t	lsn;
 
 	if (query->psql == 0)
 	{
@@ -182,13 +210,7 @@ query__position(struct query *query, const struct cluster *cluster, uint64_t now
 		query->retry_us = now_us + RETRY_US;
 		begin(query, cluster);
 	}
-	if (query->psql != 0 && query->pending)
-		lsn = take_answer(query);
-	if (query->psql != 0 && query->pending && now_us - query->sent_us > ANSWER_US)
-	{
-		log_debug("psql has not answered; connecting again");
-		query__end(query);
-	}
+	lsn = receive(query, now_us);
 	if (query->psql != 0 && !query->pending && now_us - query->sent_us >= QUERY_US)
 	{
 		query->sent_us = now_us;

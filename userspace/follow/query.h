@@ -26,6 +26,7 @@ struct query
 };
 
 void		query__end(struct query *query);
+void		query__leave(struct query *query, uint64_t now_us);
 uint64_t	query__position(struct query *query, const struct cluster *cluster, uint64_t now_us);
 
 #endif							/* REDOAHEAD_FOLLOW_QUERY_H */
