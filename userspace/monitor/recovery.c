@@ -241,8 +241,9 @@ estimate_time_left(const struct recovery *recovery)
 	const struct forecast *forecast = &recovery->forecast;
 	const char *source;
 
-	/* How long the checkpoint takes is not known. */
-	if (recovery->phase == PHASE_CHECKPOINT)
+	/* How long the checkpoint takes is not known, nor how long a query. */
+	if (recovery->phase == PHASE_CHECKPOINT ||
+		limits__present(&recovery->limits) == LIMIT_LOCK_CONFLICT)
 		return (struct progress_estimate) {0};
 	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
 		!progress__has_stalled(progress, recovery->now_us) &&
