@@ -241,7 +241,7 @@ copy_small() {				# [SETTING...]
 	as_server_user mkdir "$CASE/wal"
 	(exec unshare --mount sh -c 'mount -t tmpfs -o size=1000m,mode=777 none "$0" && cp -a "$1/pg_wal" "$0" &&
 		mount --bind "$0/pg_wal" "$1/pg_wal" && shift && exec "$@"' "$CASE/wal" "$DATA" "${as_user[@]}" \
-		"$PATCHED/bin/pg_ctl" -D "$DATA" -l "$DATA.log" -w -t "$patience" -o "-k $DATA" start >/dev/null 3>&-)
+		"$PATCHED/bin/pg_ctl" -D "$DATA" -l "$DATA.log" -w -t "$long_patience" -o "-k $DATA" start >/dev/null 3>&-)
 	wait_until "the end of recovery" is_ready "$DATA"
 	grep -q 'checkpoint starting: end-of-recovery' "$DATA.log"
 	log_is "$DATA" '^no daemon at' '^the checkpoint is not deferred: the file system of "pg_wal" has only [0-9]+ MB of free space$'

@@ -138,12 +138,14 @@ is_attached() { [ "$(links_of "$DAEMON")" -eq 1 ]; }
 	start_follow "$DATA" --position bpf
 	start_server "$STOCK" "$DATA" &
 	starter=$!
+	# nsenter's child is in the namespace.
+	DAEMON=$(pgrep -P "$DAEMON") wait_until "the link" is_attached
 	feed_until_seen "$DATA"
 	feed_all "$DATA"
 	wait "$starter"
 	wait_until "the end for follow" has_followed "$DATA"
 	# stop_server would wait for the end of the process that has the postmaster's number here.
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -w -t "$patience" stop >/dev/null
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -w -t "$long_patience" stop >/dev/null
 	kill -KILL "$init"
 	wait "$namespace" "$DAEMON" || true
 	same_data "$WORK/recovered" "$DATA"

@@ -67,6 +67,7 @@ knows_primary() {			# PRIMARY STANDBY
 	wait_until "an answer" grep -q 'following redo by sql' "$standby.follow.log"
 	wait_until "the primary's position" knows_primary "$primary" "$standby"
 	# The owner decides which psql is found.
+	wait_until "psql" pgrep -x -P "$by_sql" psql
 	psql=$(pgrep -x -P "$by_sql" psql)
 	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):	0*$' "/proc/$psql/status")" -eq 4 ]
 	no grep -qvz ^PG "/proc/$psql/environ"

@@ -265,7 +265,7 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	as_server_user mkdir "$CASE/small"
 	settings "$primary" "archive_command=$WORK/redoahead lesslog --compress lz4 %p $CASE/small/%f.lz4"
 	(exec unshare --mount sh -c 'mount -t tmpfs -o size=300k,mode=777 none "$0" && shift 0 && exec "$@"' "$CASE/small" \
-		"${as_user[@]}" "$PATCHED/bin/pg_ctl" -D "$primary" -l "$primary.log" -w -o "-k $primary -c wal_keep_block_data=on" start >/dev/null 3>&-)
+		"${as_user[@]}" "$PATCHED/bin/pg_ctl" -D "$primary" -l "$primary.log" -w -t "$long_patience" -o "-k $primary -c wal_keep_block_data=on" start >/dev/null 3>&-)
 	pgbench "$primary" -n -c 2 -t 2000
 	wait_until "a full archive" grep -q 'redoahead: error: cannot write .*No space left on device' "$primary.log"
 	has_failed() { [ "$(sql "$primary" -c 'select failed_count > 0 from pg_stat_archiver')" = t ]; }

@@ -245,6 +245,7 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 
 # Seconds of a command that hangs, by which it is told from those of others.
 forever=1$BASHPID
+two_sleep() { [ "$(pgrep -cfx "sleep $forever")" -eq 2 ]; }
 
 # Lost otherwise: processes of others, whose numbers were those of ours.
 @test "what a command leaves in a session of its own is left alone, and waited for a while only" {
@@ -252,6 +253,8 @@ forever=1$BASHPID
 	restore --jobs 1 "setsid sleep $forever >/dev/null 2>&1 & cp $WORK/archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
 	wait_until "the segment" test -e "$spool/${segments[1]}"
 	settled
+	# setsid makes it sleep.
+	wait_until "both commands" two_sleep
 	mapfile -t left < <(pgrep -fx "sleep $forever")
 	end_pretended
 	[ ${#left[@]} -eq 2 ]

@@ -2,13 +2,14 @@
 # cache, and Python with the scripts' modules.  It tests nothing by itself.
 
 patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
+long_patience=$((patience * 5))						# with what the machine does meanwhile
 
 # Wait until a command succeeds.  Tries are counted, because time also passes
 # while a virtual machine is suspended; and seconds, at most ten for each try, because a
 # command may take long itself.  No process substitution here: it sets $!, and
 # bash 5.2 can wait for such a process for ever once it has ended.
 wait_until() {				# WHAT COMMAND...
-	local what=$1 tries=$((patience * 40)) seconds_left=$((patience * 5)) tried_at=$SECONDS took
+	local what=$1 tries=$((patience * 40)) seconds_left=$long_patience tried_at=$SECONDS took
 	shift
 	until "$@" >/dev/null 2>&1; do
 		took=$((SECONDS - tried_at))

@@ -135,7 +135,7 @@ start_server() {			# [--no-wait] SERVER DATA [NAME=VALUE...]
 	shift 2
 	[ ! -e "$data.log" ] || logged=$(wc -l <"$data.log")
 	# bats waits until nobody has its descriptor 3 any more.
-	(as_server_user "$server/bin/pg_ctl" -D "$data" -l "$data.log" $wait -t "$patience" \
+	(as_server_user "$server/bin/pg_ctl" -D "$data" -l "$data.log" $wait -t "$long_patience" \
 		-o "$(printf -- "-c %s " "unix_socket_directories=$data" "$@")" start >/dev/null 3>&-) ||
 		{ tail -n 5 "$data.log" >&2; return 1; }
 	[ $wait = -w ] || wait_until "the start of the server" has_begun "$data" "$logged"
@@ -166,7 +166,7 @@ has_paused() {				# DATA
 stop_server() {				# DATA [MODE]
 	local postmaster
 	postmaster=$(head -n 1 "$1/postmaster.pid" 2>/dev/null) || true
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" -m "${2:-fast}" stop >/dev/null || return 1
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$long_patience" -m "${2:-fast}" stop >/dev/null || return 1
 	# pg_ctl waits until its file has gone, which it removes a little before it ends.
 	wait_until "the end of the postmaster" is_gone "$postmaster"
 }
@@ -175,7 +175,7 @@ server_has_gone() { [ ! -e "$1/postmaster.pid" ]; }
 
 # Make a standby a primary.
 promote() {					# DATA
-	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$patience" promote >/dev/null
+	as_server_user "$PATCHED/bin/pg_ctl" -D "$1" -w -t "$long_patience" promote >/dev/null
 }
 
 # Crash a server, but with all WAL so far, however short ago it was written.
