@@ -290,6 +290,7 @@ TEST(test_controlfile)
 	data[43] = 1;
 	data[48] = 3;
 	data[56] = 1;
+	data[144] = 5;
 	data[200] = 1;
 	memcpy(data + 208, &mark, sizeof(mark));
 	memcpy(data + 216, sizes, sizeof(sizes));
@@ -303,6 +304,7 @@ TEST(test_controlfile)
 	assert_int_equal(control.catalog_version, 9);
 	assert_int_equal(control.redo_lsn, 0x1000000);
 	assert_int_equal(control.timeline, 3);
+	assert_int_equal(control.end_timeline, 5);
 	assert_true(control.commit_ts);
 	assert_true(control.full_page_writes);
 	assert_false(control.checksums);

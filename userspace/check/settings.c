@@ -248,8 +248,8 @@ check_images(struct check *check)
 {
 	struct needs *needs = &check->needs;
 	bool		others = replays_others(check);
-	/* A server that was promoted has not made one itself before it is on the new timeline. */
-	bool		own = !others && check->control.end_timeline <= check->control.timeline;
+	/* After a promotion, the last one is the primary's until this server has made its own. */
+	bool		own = !others && check->control.end_timeline == 0;
 
 	if (check->control.full_page_writes ?
 		others || is_set(check, "full_page_writes", true) :
@@ -262,8 +262,9 @@ check_images(struct check *check)
 		/* What is streamed has images, if the primary writes them. */
 		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, %s: blocks that a "
 				   "crash of this server tears stay so, unless storage writes whole blocks",
+				   check->config_file[0] != '\0' &&
 				   config__get(&check->config, "restore_command", "")[0] == '\0' ?
-				   "unless that has wal_keep_block_data" :
+				   "or on there with wal_keep_block_data" :
 				   "or its archive may have no images (wal_keep_block_data)");
 		if (check->control.checksums)
 			needs__remedy(needs, "pg_checksums --check -D %s # after a crash; restore a base backup "

@@ -5,7 +5,7 @@
  * The file's layout differs between majors, but what comes before the end of the last
  * checkpoint's full_page_writes is at the same offsets in all of them, and the sizes and
  * the version of data checksums follow the double 1234567.0 (FLOATFORMAT_VALUE), with
- * settings and the least end of recovery before it.  PostgreSQL 19 has the size of an
+ * settings and minRecoveryPointTLI before it.  PostgreSQL 19 has the size of an
  * SLRU segment among the sizes.  Does not verify the checksum: the
  * server does.
  */
@@ -79,7 +79,8 @@ controlfile__parse(struct controlfile *control, const void *data, size_t size)
 	memcpy(&version, bytes + VERSION_OFFSET, sizeof(version));
 	if (version >= FIRST_WITH_SLRU_SIZE)
 		extra = sizeof(uint32_t);
-	for (size_t at = COMMON_BYTES + END_TIMELINE_BEFORE; at + CHECKSUMS_BEHIND + extra + sizeof(uint32_t) <= size; at += 8)
+	for (size_t at = COMMON_BYTES + END_TIMELINE_BEFORE;
+		 at + CHECKSUMS_BEHIND + extra + sizeof(uint32_t) <= size; at += 8)
 	{
 		if (memcmp(bytes + at, &format_mark, sizeof(format_mark)) != 0)
 			continue;

@@ -38,7 +38,7 @@ struct controlfile
 	uint32_t	catalog_version;	/* of the server that made it */
 	uint64_t	redo_lsn;		/* where recovery begins, unless backup_label has another */
 	uint32_t	timeline;		/* of the last checkpoint */
-	uint32_t	end_timeline;	/* up to which recovery must go on; 0 after a checkpoint since */
+	uint32_t	end_timeline;	/* minRecoveryPointTLI: 0 once the server has made a checkpoint */
 	bool		commit_ts;		/* track_commit_timestamp */
 	bool		full_page_writes;	/* at the last checkpoint */
 	bool		checksums;		/* pages have checksums */
