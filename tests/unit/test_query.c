@@ -122,6 +122,31 @@ TEST(a_client_that_ends_is_replaced)
 	query__end(&query);
 }
 
+/* Lost otherwise: a server's log without errors of answers that cannot be sent. */
+TEST(a_client_is_left_when_it_has_answered)
+{
+	struct query query = {0};
+	pid_t		psql;
+
+	assert_int_equal(query__position(&query, &cluster, 10 * SECOND), 0);
+	psql = query.psql;
+	assert_true(psql > 0);
+	query__leave(&query, 11 * SECOND);
+	assert_int_equal(query.psql, psql);
+	assert_int_equal(kill(psql, 0), 0);
+	/* As after an answer. */
+	query.pending = false;
+	query__leave(&query, 12 * SECOND);
+	assert_int_equal(query.psql, 0);
+	assert_int_equal(kill(psql, 0), -1);
+	/* It is not waited for any longer than otherwise. */
+	assert_int_equal(query__position(&query, &cluster, 20 * SECOND), 0);
+	assert_true(query.psql > 0);
+	query__leave(&query, 26 * SECOND);
+	assert_int_equal(query.psql, 0);
+	query__leave(&query, 27 * SECOND);
+}
+
 int
 main(int argc, char **argv)
 {

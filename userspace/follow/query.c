@@ -186,12 +186,14 @@ receive(struct query *query, uint64_t now_us)
 }
 
 /*
- * End when no answer is due: a server that cannot send one logs an error.  To be called until
- * then.
+ * End the client once no answer is due: a server that cannot send one logs an error.  To be
+ * called again and again; query->psql is 0 when it has ended.
  */
 void
 query__leave(struct query *query, uint64_t now_us)
 {
+	/* Why it cannot connect is of no interest any more. */
+	query->reported = true;
 	(void) receive(query, now_us);
 	if (!query->pending)
 		query__end(query);
