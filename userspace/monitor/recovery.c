@@ -159,7 +159,17 @@ recovery__end_lsn(const struct recovery *recovery, const char **source)
 		return received_lsn > replay_lsn ? received_lsn : replay_lsn;
 	}
 	if (recovery->scanned_lsn < replay_lsn)
-		return 0;
+	{
+		/*
+		 * All WAL of crash recovery was scanned.  If it ends with a switch to the next
+		 * segment, the end of that record is beyond the last page.
+		 */
+		if (recovery->scanned_lsn == 0 || (recovery->phase != PHASE_CRASH_RECOVERY &&
+										   recovery->phase != PHASE_CHECKPOINT))
+			return 0;
+		*source = "scan";
+		return replay_lsn;
+	}
 	*source = "scan";
 	return recovery->scanned_lsn;
 }
