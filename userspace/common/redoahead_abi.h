@@ -97,7 +97,8 @@ struct redoahead_ring
 	/* Written by the server: one line for the index, one for the rest. */
 	uint64_t	head;			/* references emitted */
 	uint8_t		pad1[56];
-	uint64_t	replay_lsn;		/* start of the record being replayed, or end of the last one */
+	uint64_t	replay_lsn;		/* start of the record being replayed, or end of the last one; at the
+								 * end of recovery, once more the start of that */
 	uint64_t	decode_lsn;		/* start of the last record decoded */
 	uint64_t	dropped;		/* references not emitted: the ring was full */
 	uint32_t	hot_standby;	/* 1: queries may run beside redo */

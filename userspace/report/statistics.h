@@ -21,7 +21,7 @@ struct statistics
 	bool		connected;		/* is a recovery connected? */
 	uint64_t	recoveries;		/* recoveries connected so far */
 	struct engine_state engine; /* all zero without a recovery */
-	uint64_t	replay_lsn;		/* start of the record being replayed */
+	uint64_t	replay_lsn;		/* all records before it have been replayed */
 	const struct counters *recovery;	/* the present or the last recovery */
 	const struct counters *total;	/* all recoveries, the present one too */
 };

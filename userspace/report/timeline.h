@@ -17,7 +17,7 @@
 struct timeline_sample
 {
 	uint64_t	at_us;			/* since the recovery was connected, us */
-	uint64_t	replay_lsn;		/* start of the record being replayed */
+	uint64_t	replay_lsn;		/* all records before it have been replayed */
 	struct engine_state engine; /* blocks queued, in flight and ahead */
 	unsigned	io_depth;		/* most blocks that may be in flight */
 	unsigned	readahead_limit;			/* most blocks that may be ahead */

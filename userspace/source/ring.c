@@ -155,7 +155,7 @@ ring__is_empty(struct ring *ring)
 	return __atomic_load_n(&ring->shared->head, __ATOMIC_ACQUIRE) == ring->tail;
 }
 
-/* Start of the record being replayed. */
+/* Start of the record being replayed, or end of the last one. */
 uint64_t
 ring__replay_lsn(const struct ring *ring)
 {

@@ -199,7 +199,7 @@ references__consume(struct references *references, references_handler handler, v
 	return !references->overrun && references__replay_lsn(references) >= references->known_lsn;
 }
 
-/* The record being replayed. */
+/* The record being replayed, or the end of the last one. */
 uint64_t
 references__replay_lsn(const struct references *references)
 {
