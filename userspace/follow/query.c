@@ -179,7 +179,7 @@ receive(struct query *query, uint64_t now_us)
 		lsn = take_answer(query);
 	if (query->psql != 0 && query->pending && now_us - query->sent_us > ANSWER_US)
 	{
-		log_debug("psql has not answered; connecting again");
+		log_debug("psql has not answered in time");
 		query__end(query);
 	}
 	return lsn;

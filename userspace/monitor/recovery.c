@@ -158,20 +158,16 @@ recovery__end_lsn(const struct recovery *recovery, const char **source)
 		/* Redo's position is read more often. */
 		return received_lsn > replay_lsn ? received_lsn : replay_lsn;
 	}
-	if (recovery->scanned_lsn < replay_lsn)
-	{
-		/*
-		 * All WAL of crash recovery was scanned.  If it ends with a switch to the next
-		 * segment, the end of that record is beyond the last page.
-		 */
-		if (recovery->scanned_lsn == 0 || (recovery->phase != PHASE_CRASH_RECOVERY &&
-										   recovery->phase != PHASE_CHECKPOINT))
-			return 0;
-		*source = "scan";
-		return replay_lsn;
-	}
+	/*
+	 * All WAL of crash recovery was scanned.  If it ends with a switch to the next segment,
+	 * the end of that record is beyond the last page.
+	 */
+	if (recovery->scanned_lsn < replay_lsn &&
+		(recovery->scanned_lsn == 0 ||
+		 (recovery->phase != PHASE_CRASH_RECOVERY && recovery->phase != PHASE_CHECKPOINT)))
+		return 0;
 	*source = "scan";
-	return recovery->scanned_lsn;
+	return recovery->scanned_lsn > replay_lsn ? recovery->scanned_lsn : replay_lsn;
 }
 
 /*
