@@ -1,0 +1,83 @@
+/*
+ * test_recovery.c
+ *		Where does the WAL of a recovery end?
+ *
+ * With a wrong end, a DBA is shown the wrong time left, or that redo is complete when it is
+ * not.
+ */
+#include "unit.h"
+
+#include "monitor/recovery.h"
+
+#define REPLAYED	0x3000000
+
+/* The end that is shown, and where it is from, of a recovery that has replayed REPLAYED. */
+static uint64_t
+end_lsn(enum phase phase, uint64_t scanned_lsn, uint64_t received_lsn, const char **source)
+{
+	struct recovery recovery = {
+		.phase = phase,
+		.scanned_lsn = scanned_lsn,
+		.server.received_lsn = received_lsn,
+		.progress.replay_lsn = REPLAYED,
+	};
+
+	return recovery__end_lsn(&recovery, source);
+}
+
+/* Nothing is known before the position of redo is, or before WAL was scanned. */
+TEST(unknown)
+{
+	struct recovery recovery = {.phase = PHASE_CRASH_RECOVERY, .scanned_lsn = REPLAYED};
+	const char *source = "";
+
+	assert_int_equal(recovery__end_lsn(&recovery, &source), 0);
+	assert_null(source);
+	assert_int_equal(end_lsn(PHASE_CRASH_RECOVERY, 0, 0, &source), 0);
+	assert_null(source);
+}
+
+TEST(crash_recovery)
+{
+	const char *source;
+
+	assert_int_equal(end_lsn(PHASE_CRASH_RECOVERY, REPLAYED + 5, 0, &source), REPLAYED + 5);
+	assert_string_equal(source, "scan");
+}
+
+/* After a switch of segments, redo is beyond the last page that the scan found. */
+TEST(switched_segment)
+{
+	static const enum phase phases[] = {PHASE_CRASH_RECOVERY, PHASE_CHECKPOINT};
+	const char *source;
+
+	for (int i = 0; i < 2; i++)
+	{
+		assert_int_equal(end_lsn(phases[i], REPLAYED - 0x800000, 0, &source), REPLAYED);
+		assert_string_equal(source, "scan");
+	}
+}
+
+/* An archive may have more than what was there when pg_wal was scanned. */
+TEST(archive)
+{
+	const char *source;
+
+	assert_int_equal(end_lsn(PHASE_ARCHIVE_RECOVERY, REPLAYED + 5, 0, &source), REPLAYED + 5);
+	assert_string_equal(source, "scan");
+	assert_int_equal(end_lsn(PHASE_ARCHIVE_RECOVERY, REPLAYED - 5, 0, &source), 0);
+	assert_null(source);
+}
+
+/* The position of redo is read more often than that of the WAL receiver. */
+TEST(streaming)
+{
+	const char *source;
+
+	assert_int_equal(end_lsn(PHASE_STREAMING, REPLAYED - 5, REPLAYED + 5, &source), REPLAYED + 5);
+	assert_string_equal(source, "received");
+	assert_int_equal(end_lsn(PHASE_STREAMING, 0, REPLAYED - 5, &source), REPLAYED);
+	assert_string_equal(source, "received");
+}
+
+UNIT_MAIN(NULL, NULL, NULL, NULL)
