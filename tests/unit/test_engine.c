@@ -130,6 +130,34 @@ TEST(beside_queries_reads_of_a_device_bound_the_depth)
 	}
 }
 
+/* Lost otherwise: an array would get its blocks as they come, a few in each sweep. */
+TEST(a_sweep_waits_for_more_blocks_while_enough_are_ahead)
+{
+	start(64, 4096);
+	for (uint32_t i = 0; i < 600; i++)
+		offer(i * 2, 1000 + i);
+	for (unsigned rounds = 0; rounds < 20; rounds++)
+		run(1);
+	assert_int_equal(engine__state(engine).ahead, 600);
+	for (uint32_t i = 600; i < 800; i++)
+		offer(i * 2, 1000 + i);
+	run(1);
+	assert_true(engine__state(engine).gathers);
+	assert_int_equal(engine__state(engine).ahead, 600);
+	/* Redo comes near. */
+	for (unsigned rounds = 0; rounds < 10; rounds++)
+		run(1400);
+	assert_false(engine__state(engine).gathers);
+	assert_int_equal(engine__state(engine).queued, 0);
+	/* Many come. */
+	for (uint32_t i = 800; i < 1400; i++)
+		offer(i * 2, 1000 + i);
+	for (unsigned rounds = 0; rounds < 20; rounds++)
+		run(1400);
+	assert_int_equal(engine__state(engine).queued, 0);
+	finish_and_account(1400);
+}
+
 /* Lost otherwise: a device would be flooded, and others wait for it. */
 TEST(no_more_is_in_flight_than_the_depth)
 {

@@ -165,11 +165,11 @@ run_timers(struct daemon *daemon, uint64_t replay_lsn, uint64_t now_us)
 	prefetch__report(&daemon->prefetch, now_us);
 }
 
-/* Is everything submitted, and redo far enough away to let references gather? */
+/* Is everything submitted that may be, and redo far enough away to let references gather? */
 static bool
 may_gather(struct session *session, const struct engine_state *state, uint64_t replay_lsn)
 {
-	return state->queued == 0 && session->taken_lsn > replay_lsn &&
+	return (state->queued == 0 || state->gathers) && session->taken_lsn > replay_lsn &&
 		session->taken_lsn - replay_lsn > GATHER_BYTES && ring__is_empty(&session->ring);
 }
 

@@ -273,7 +273,8 @@ engine__state(const struct engine *engine)
 	return (struct engine_state)
 	{
 		.queued = engine->queue.queued,.in_flight = engine->reader.in_flight,
-			.ahead = engine->queue.ahead,.open_files = fdcache__open_files(engine->reader.files)
+			.ahead = engine->queue.ahead,.open_files = fdcache__open_files(engine->reader.files),
+			.gathers = engine->gathers
 	};
 }
 

@@ -53,6 +53,7 @@ struct engine_state
 	unsigned	in_flight;		/* blocks submitted and not read yet */
 	unsigned	ahead;			/* blocks submitted and not reached by redo */
 	unsigned	open_files;		/* data files open */
+	bool		gathers;		/* queued blocks wait until there are more of them */
 };
 
 struct engine;

@@ -20,6 +20,7 @@ struct engine
 	uint64_t	newest_lsn;		/* latest record with a reference */
 	bool		blocked;		/* no descriptor until a request completes */
 	bool		limited;		/* more is wanted than may be in flight */
+	bool		gathers;		/* queued blocks wait until there are more of them */
 	bool		memory_full;	/* less memory is unused than may hold blocks read ahead */
 	uint64_t	memory_us;		/* time of the last reading of memory, us */
 	uint64_t	replay_lsn;		/* position of redo */

@@ -25,10 +25,10 @@
 #define SUBMIT_US		5000
 
 /*
- * A sweep begins when this part of the read-ahead limit is free: otherwise blocks
- * would be submitted one by one as redo proceeds, in no order.
+ * A sweep takes at least this part of the read-ahead limit, unless fewer blocks are ahead
+ * of redo: otherwise blocks would be submitted as they come, in no order.
  */
-#define SWEEP_PART		8
+#define SWEEP_PART		16
 
 /*
  * When redo waits, so many of the blocks that it needs next are checked, and so many
@@ -197,14 +197,17 @@ submit_sweeps(struct engine *engine)
 {
 	struct block_queue *queue = &engine->queue;
 	unsigned	limit = engine->control.readahead_limit;
+	unsigned	least = engine->options.no_redo ? 0 : limit / SWEEP_PART;
 	struct block_run run;
 
 	while (queue->queued > 0 && queue->ahead < limit)
 	{
 		if (!block_queue__next(queue, engine->reader.max_run, &run))
 		{
-			if (limit - queue->ahead < limit / SWEEP_PART ||
-				block_queue__begin_sweep(queue, limit - queue->ahead) == 0)
+			unsigned	room = limit - queue->ahead;
+
+			engine->gathers = queue->ahead >= least && (room < least || queue->queued < least);
+			if (engine->gathers || block_queue__begin_sweep(queue, room) == 0)
 				return;
 			engine->reader.counters.sweeps++;
 			continue;
@@ -221,7 +224,7 @@ submit_sweeps(struct engine *engine)
 void
 submit__all(struct engine *engine, uint64_t decode_lsn)
 {
-	engine->blocked = engine->limited = false;
+	engine->blocked = engine->limited = engine->gathers = false;
 	if (submit_wal(engine, decode_lsn, WAL_FIRST) && submit_evicted(engine) &&
 		submit_deadline(engine) && submit_wal(engine, decode_lsn, UINT64_MAX))
 		submit_sweeps(engine);
