@@ -90,13 +90,14 @@ controller_reports() {		# DEVICE
 		    assert 64 <= int(row['readahead_limit']) <= 65536, row
 		    # Some 64 pieces of WAL may be in flight, too, which are not ahead of redo.
 		    assert int(row['in_flight']) - 80 <= int(row['ahead']) <= int(row['readahead_limit']) + int(row['io_depth']), row
+		assert 0 <= control['gap_bytes'] <= 262144, control
 		assert 256 <= control['io_depth'] <= 1024 and 64 <= control['readahead_limit'] <= 65536, control
 		assert control['changes'] >= len(control['last_changes']), control
 		times = [change['seconds'] for change in control['last_changes']]
 		assert times == sorted(times) and all(0 <= at <= counters['elapsed_seconds'] for at in times), times
 		for change in control['last_changes']:
-		    assert change['from_blocks'] != change['to_blocks'], change
-		    assert change['limit'] in ('io_depth', 'readahead_limit') and change['reason'], change
+		    assert change['from'] != change['to'], change
+		    assert change['limit'] in ('io_depth', 'gap_bytes', 'readahead_limit') and change['reason'], change
 	EOS
 }
 

@@ -14,7 +14,7 @@
 #include "source/ring.h"
 
 #define MAX_REFS	512
-#define MAX_RUN		16
+#define MAX_RUN		BLOCK_RUN_MAX
 
 int			LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,6 +75,7 @@ check_run(const struct block_run *run, const struct relpath_layout *layout)
 	check(path[0] != '/' && strstr(path, "..") == NULL);
 	check(strlen(path) < RELPATH_BYTES - 1);
 	check(run->blocks >= 1 && run->blocks <= MAX_RUN);
+	check((run->needed & 1) && run->needed >> (run->blocks - 1) == 1);
 	check((uint64_t) run->block + run->blocks <=
 		  (run->key.kind == REDOAHEAD_KIND_SLRU ?
 		   REDOAHEAD_SLRU_PAGES_PER_SEGMENT : layout->segment_blocks));
@@ -129,10 +130,10 @@ fuzz_refs(const uint8_t *data, size_t size)
 				check_run(&run, &layout);
 		}
 		else if (i % 4 == 3 ? block_queue__next_deadline(&queue, refs[i].flags, &run) :
-				 block_queue__next(&queue, MAX_RUN, &run))
+				 block_queue__next(&queue, MAX_RUN, refs[i].reserved % MAX_RUN, &run))
 		{
 			check_run(&run, &layout);
-			returned += run.blocks + block_queue__finish(&queue, &run, refs[i].reserved %
+			returned += block_run__needed(&run, run.blocks) + block_queue__finish(&queue, &run, refs[i].reserved %
 														 (BLOCK_READ_ABSENT + 1));
 		}
 		else

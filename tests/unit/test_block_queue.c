@@ -38,7 +38,7 @@ take(uint32_t rel, uint32_t segment, uint32_t block, uint32_t blocks, uint64_t l
 {
 	struct block_run run;
 
-	assert_true(block_queue__next(&queue, 16, &run));
+	assert_true(block_queue__next(&queue, 16, 0, &run));
 	assert_int_equal(run.key.rel, rel);
 	assert_int_equal(run.key.segment, segment);
 	assert_int_equal(run.block, block);
@@ -52,7 +52,7 @@ sweep_is_done(void)
 {
 	struct block_run run;
 
-	return !block_queue__next(&queue, 16, &run);
+	return !block_queue__next(&queue, 16, 0, &run);
 }
 
 /* Lost otherwise: disks would seek to and fro, with a request for each block. */
@@ -72,6 +72,59 @@ TEST(test_orders_and_joins)
 	assert_true(sweep_is_done());
 	assert_int_equal(queue.queued, 0);
 	assert_int_equal(queue.ahead, 6);
+}
+
+/* Lost otherwise: a request for each block, or blocks that nobody needs counted as read. */
+TEST(test_gaps_are_read_up_to_a_length)
+{
+	struct block_run run;
+
+	add(1, 0, 10, 1);
+	add(1, 0, 13, 2);
+	add(1, 0, 13, 3);
+	add(1, 0, 14, 4);
+	add(1, 0, 18, 5);
+	add(1, 0, 21, 6);
+	add(1, 1, 21, 7);
+	block_queue__begin_sweep(&queue, 100);
+	assert_true(block_queue__next(&queue, 16, 2, &run));
+	assert_int_equal(run.block, 10);
+	assert_int_equal(run.blocks, 5);
+	assert_int_equal(run.needed, 1 << 0 | 1 << 3 | 1 << 4);
+	assert_int_equal(run.lsn, 4);
+	assert_int_equal(block_run__needed(&run, 3), 1);
+	assert_int_equal(block_run__needed(&run, 4), 2);
+	assert_int_equal(block_queue__finish(&queue, &run, BLOCK_SUBMITTED), 1);
+	assert_int_equal(queue.ahead, 3);
+	assert_true(block_queue__next(&queue, 3, 2, &run));
+	assert_int_equal(run.block, 18);
+	assert_int_equal(run.blocks, 1);	/* 4 with the next one */
+	assert_true(block_queue__next(&queue, 4, 2, &run));
+	assert_int_equal(run.blocks, 4);
+	assert_int_equal(block_queue__finish(&queue, &run, BLOCK_REFUSED), 0);
+	take(1, 1, 21, 1, 7, 0);
+	assert_true(sweep_is_done());
+	assert_int_equal(queue.queued, 0);
+	assert_int_equal(queue.ahead, 4);
+}
+
+TEST(test_gaps_up_to_the_longest_run)
+{
+	struct block_run run;
+
+	for (uint32_t i = 0; i < 50; i++)
+		add(1, 0, i * 63, i);
+	block_queue__begin_sweep(&queue, 100);
+	for (uint32_t i = 0; i < 50; i += 2)
+	{
+		assert_true(block_queue__next(&queue, BLOCK_RUN_MAX, UINT32_MAX / 2, &run));
+		assert_int_equal(run.blocks, 64);
+		assert_int_equal(run.needed, UINT64_C(1) << 63 | 1);
+		assert_int_equal(block_run__needed(&run, 63), 1);
+		assert_int_equal(block_run__needed(&run, 64), 2);
+		assert_int_equal(block_queue__finish(&queue, &run, BLOCK_SUBMITTED), 0);
+	}
+	assert_true(sweep_is_done());
 }
 
 TEST(test_runs_are_bounded)
@@ -143,7 +196,7 @@ take_as(enum block_outcome outcome)
 {
 	struct block_run run;
 
-	assert_true(block_queue__next(&queue, 16, &run));
+	assert_true(block_queue__next(&queue, 16, 0, &run));
 	block_queue__finish(&queue, &run, outcome);
 }
 
@@ -254,13 +307,14 @@ TEST(test_random_traffic_loses_nothing)
 		}
 		for (unsigned n = (unsigned) rand() % 10; n > 0; n--)
 		{
-			if (!(rand() % 4 == 0 && block_queue__next_deadline(&queue, 4, &run)) && !block_queue__next(&queue, 16, &run))
+			if (!(rand() % 4 == 0 && block_queue__next_deadline(&queue, 4, &run)) &&
+				!block_queue__next(&queue, 16, (uint32_t) rand() % 8, &run))
 			{
 				block_queue__begin_sweep(&queue, 1 + (unsigned) rand() % 50);
 				continue;
 			}
 			for (uint32_t i = 0; i < run.blocks; i++)
-				returned[run.block + i]++;
+				returned[run.block + i] += run.needed >> i & 1;
 			assert_int_equal(block_queue__finish(&queue, &run, rand() % 8 > 0 ? BLOCK_SUBMITTED : BLOCK_REFUSED), 0);
 		}
 		replay += (unsigned) rand() % 20;

@@ -133,29 +133,124 @@ TEST(beside_queries_reads_of_a_device_bound_the_depth)
 /* Lost otherwise: an array would get its blocks as they come, a few in each sweep. */
 TEST(a_sweep_waits_for_more_blocks_while_enough_are_ahead)
 {
-	start(64, 4096);
-	for (uint32_t i = 0; i < 600; i++)
-		offer(i * 2, 1000 + i);
-	for (unsigned rounds = 0; rounds < 20; rounds++)
+	start(256, 65536);
+	for (uint32_t i = 0; i < 6000; i++)
+		offer(i, 1000 + i);
+	for (unsigned rounds = 0; rounds < 40; rounds++)
 		run(1);
-	assert_int_equal(engine__state(engine).ahead, 600);
-	for (uint32_t i = 600; i < 800; i++)
-		offer(i * 2, 1000 + i);
+	assert_int_equal(engine__state(engine).ahead, 6000);
+	for (uint32_t i = 6000; i < 6200; i++)
+		offer(i, 1000 + i);
 	run(1);
 	assert_true(engine__state(engine).gathers);
-	assert_int_equal(engine__state(engine).ahead, 600);
+	assert_int_equal(engine__state(engine).ahead, 6000);
 	/* Redo comes near. */
 	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1400);
+		run(1000 + 2000);
 	assert_false(engine__state(engine).gathers);
 	assert_int_equal(engine__state(engine).queued, 0);
 	/* Many come. */
-	for (uint32_t i = 800; i < 1400; i++)
-		offer(i * 2, 1000 + i);
-	for (unsigned rounds = 0; rounds < 20; rounds++)
-		run(1400);
+	for (uint32_t i = 6200; i < 13000; i++)
+		offer(i, 1000 + i);
+	for (unsigned rounds = 0; rounds < 60; rounds++)
+		run(1000 + 2000);
 	assert_int_equal(engine__state(engine).queued, 0);
-	finish_and_account(1400);
+	finish_and_account(13000);
+}
+
+/* Where little may be read ahead, redo is near at any time. */
+TEST(a_sweep_does_not_wait_where_the_limit_is_small)
+{
+	start(64, 1024);
+	for (uint32_t i = 0; i < 600; i++)
+		offer(i, 1000 + i);
+	for (unsigned rounds = 0; rounds < 40; rounds++)
+		run(1);
+	offer(600, 1600);
+	run(1);
+	assert_false(engine__state(engine).gathers);
+	assert_int_equal(engine__state(engine).ahead, 601);
+	finish_and_account(601);
+}
+
+/*
+ * Offer every third block to a device that completes one request in each round, until all
+ * are submitted.
+ */
+static void
+read_from_volume(uint32_t blocks)
+{
+	for (uint32_t i = 0; i < blocks; i++)
+		offer(i * 3, 1000 + i);
+	for (unsigned rounds = 0; engine__state(engine).queued > 0 && rounds < 100000; rounds++)
+	{
+		fake.allowed = 1;
+		run(1);
+	}
+}
+
+/* Lost otherwise: a cloud volume, whose requests are counted, would be as slow as with stock. */
+TEST(gaps_are_read_where_requests_are_limited)
+{
+	const struct counters *counters;
+
+	start(64, 8192);
+	counters = engine__counters(engine);
+	read_from_volume(4000);
+	assert_in_range(engine__control(engine)->settled_gap, CONTROL_FIRST_GAP, CONTROL_MAX_GAP);
+	assert_int_equal(fake.submitted[fake.count - 2].blocks, 16);
+	assert_true(fake.most <= 64);
+	finish_and_account(4000);
+	assert_int_equal(counters->blocks_read, 4000);
+	assert_in_range(counters->gap_blocks_read, 4000, 8000);
+	assert_in_range(counters->requests, 4000 / 6, 2500);
+}
+
+/* A request that ends early has read the blocks before its end, and the gaps between them. */
+TEST(a_request_with_gaps_that_is_short)
+{
+	const struct counters *counters;
+
+	start(64, 8192);
+	counters = engine__counters(engine);
+	read_from_volume(3000);
+	assert_true(counters->gap_blocks_read > 0);
+	fake.short_by = 1;
+	for (uint32_t i = 0; i < 60; i++)
+		offer(20000 + i * 3, 5000 + i);
+	for (unsigned rounds = 0; rounds < 100; rounds++)
+	{
+		fake.allowed = 1;
+		run(1);
+	}
+	finish_and_account(3060);
+	/* The last block of each of the requests. */
+	assert_in_range(counters->blocks_failed[FAIL_BEYOND_EOF], 10, 20);
+}
+
+/* Lost otherwise: memory, to gaps, that redo's blocks need. */
+TEST(gaps_are_bounded_by_memory)
+{
+	start(64, 8192);
+	fake_available = UINT64_C(16) * BLOCK_BYTES * 8192;
+	read_from_volume(4000);
+	assert_true(engine__control(engine)->settled_gap > 0);
+	/* 8192 blocks fit, and some 4000 are ahead. */
+	assert_true(fake.submitted[fake.count - 2].blocks >= 16);
+	for (uint32_t i = 0; i < 200; i++)
+		offer(20000 + i * 5, 5000 + i);
+	for (unsigned rounds = 0; rounds < 300; rounds++)
+	{
+		fake.allowed = 1;
+		run(1);
+	}
+	assert_int_equal(fake.submitted[fake.count - 1].blocks, 1);
+	/* Less of it bounds the read-ahead limit. */
+	fake_available /= 2;
+	for (unsigned rounds = 0; rounds < 10000; rounds++)
+		run(1);
+	assert_int_equal(engine__control(engine)->settled_gap, 0);
+	finish_and_account(4200);
 }
 
 /* Lost otherwise: a device would be flooded, and others wait for it. */

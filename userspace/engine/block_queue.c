@@ -104,7 +104,7 @@ run_of(const struct block_queue_entry *entry)
 {
 	return (struct block_run)
 	{
-		.key = entry->key,.block = entry->block,.blocks = 1,.lsn = entry->lsn
+		.key = entry->key,.block = entry->block,.blocks = 1,.needed = 1,.lsn = entry->lsn
 	};
 }
 
@@ -241,9 +241,13 @@ block_queue__begin_sweep(struct block_queue *queue, unsigned limit)
 	return queue->sweep_count;
 }
 
-/* The next run of the sweep, of at most max_run blocks; false when it is done. */
+/*
+ * The next run of the sweep, of at most max_run blocks, up to BLOCK_RUN_MAX, with gaps of at
+ * most max_gap; false when it is done.
+ */
 bool
-block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run *run)
+block_queue__next(struct block_queue *queue, uint32_t max_run, uint32_t max_gap,
+				  struct block_run *run)
 {
 	const struct block_queue_entry *first;
 	uint32_t	i;
@@ -263,18 +267,14 @@ block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run 
 	for (i = queue->sweep_next + 1; i < queue->sweep_count; i++)
 	{
 		const struct block_queue_entry *entry = entry_at(queue, queue->sweep[i]);
-		uint32_t	distance = entry->block - run->block;
+		uint32_t	at = entry->block - run->block;
 
-		/* The last block of the run once more, or its neighbour. */
+		/* The last block of the run once more, or one that is near. */
 		if (entry->state != ENTRY_QUEUED || !same_file(entry, first) ||
-			distance + 1 < run->blocks || distance > run->blocks)
+			at + 1 < run->blocks || at >= max_run || at > run->blocks + max_gap)
 			break;
-		if (distance == run->blocks)
-		{
-			if (run->blocks == max_run)
-				break;
-			run->blocks++;
-		}
+		run->blocks = at + 1;
+		run->needed |= UINT64_C(1) << at;
 		if (entry->lsn > run->lsn)
 			run->lsn = entry->lsn;
 	}
@@ -311,10 +311,10 @@ block_queue__finish(struct block_queue *queue, const struct block_run *run,
 	for (uint32_t i = 0, blocks = 0; i < run->span; i++)
 	{
 		struct block_queue_entry *entry = entry_at(queue, queue->sweep[queue->sweep_next++]);
-		bool		duplicate = entry->block - run->block < blocks;
+		uint32_t	at = entry->block - run->block;
 
-		finish_entry(queue, entry, duplicate ? ENTRY_DROPPED : states[outcome]);
-		blocks += !duplicate;
+		finish_entry(queue, entry, at < blocks ? ENTRY_DROPPED : states[outcome]);
+		blocks = at + 1;
 	}
-	return run->span - run->blocks;
+	return run->span - block_run__needed(run, run->blocks);
 }

@@ -17,12 +17,16 @@
 /* Most blocks of a sweep; sorting them takes about 50 ms. */
 #define BLOCK_QUEUE_MAX_SWEEP		(128 * 1024)
 
-/* A run of adjacent blocks in one segment file. */
+/* Longest run, blocks. */
+#define BLOCK_RUN_MAX			64
+
+/* Blocks of one segment file that are read by one request, with the gaps between them. */
 struct block_run
 {
 	struct relpath_key key;		/* the segment file */
 	uint32_t	block;			/* first block in the segment */
-	uint32_t	blocks;			/* length, blocks */
+	uint32_t	blocks;			/* length, blocks, up to BLOCK_RUN_MAX */
+	uint64_t	needed;			/* bit i: is block + i needed? */
 	uint64_t	lsn;			/* the last record that needs one of them */
 	uint32_t	span;			/* its entries in the sweep; 0: from the deadline queue */
 	bool		evicted;		/* was read before and evicted */
@@ -35,6 +39,15 @@ enum block_outcome
 	BLOCK_SUBMITTED,			/* it was submitted, or it was resident */
 	BLOCK_READ_ABSENT			/* it was submitted, because it was not resident */
 };
+
+/* How many of the first so many blocks of a run are needed. */
+static inline uint32_t
+block_run__needed(const struct block_run *run, uint32_t blocks)
+{
+	uint64_t	first = blocks < 64 ? (UINT64_C(1) << blocks) - 1 : UINT64_MAX;
+
+	return (uint32_t) __builtin_popcountll(run->needed & first);
+}
 
 struct block_queue_entry;
 
@@ -68,7 +81,8 @@ bool		block_queue__next_deadline(struct block_queue *queue, unsigned count,
 bool		block_queue__submitted(const struct block_queue *queue, uint64_t position,
 								   struct block_run *run);
 unsigned	block_queue__begin_sweep(struct block_queue *queue, unsigned limit);
-bool		block_queue__next(struct block_queue *queue, uint32_t max_run, struct block_run *run);
+bool		block_queue__next(struct block_queue *queue, uint32_t max_run, uint32_t max_gap,
+							 struct block_run *run);
 unsigned	block_queue__finish(struct block_queue *queue, const struct block_run *run,
 								enum block_outcome outcome);
 

@@ -1,16 +1,19 @@
 /*
  * control.c
- *		Chooses how many blocks may be in flight, and how many may be read ahead.
+ *		Chooses how many blocks may be in flight, how long a gap may be that a request
+ *		reads between two, and how many may be read ahead.
  *
  * The law: a sample measures blocks per second while more blocks are wanted than may
- * be in flight.  While redo waits, the controller probes twice the I/O depth, and
- * keeps it and probes again if that brings at least a tenth more.  If not, it returns
- * to the depth before, and the next probe comes after a pause that doubles with each
- * failure until the recovery ends.  The read-ahead limit is what fits into memory;
- * where memory bounds it, it bounds the I/O depth, too.
+ * be in flight.  While redo waits, the controller probes gaps twice as long, or else twice
+ * the I/O depth, and keeps that and probes again if it brings at least a tenth more.  If not,
+ * it returns to the limit before, and the next probe of this limit comes after a pause that
+ * doubles with each failure until the recovery ends.  The read-ahead limit is what fits into
+ * memory; where memory bounds it, it bounds the I/O depth, too, and no gaps are read.
  *
  * The depth never decreases otherwise: on devices with a limit of requests per second
- * a depth that is too large costs at most 4 % of their speed.
+ * a depth that is too large costs at most 4 % of their speed.  Gaps that do not pay cost more,
+ * so a probe of them has to be faster than the samples before and after it, and each recovery
+ * begins without.
  *
  * While queries may run beside redo, their reads wait for ours.  Then the I/O depth is
  * another one: one more after each sample in which the reads that waited for a device took
@@ -31,7 +34,7 @@
 /* Redo waits if it does so in this part of a sample, percent. */
 #define WAITS_PERCENT	10
 
-/* Twice the depth must bring so much, percent of the speed; arrays bring 120 and more. */
+/* Twice a limit must bring so much, percent of the speed; arrays bring 120 and more. */
 #define FASTER_PERCENT	110
 
 /*
@@ -42,7 +45,7 @@
 #define PACED_READ_US		1500
 #define PACED_SAMPLE_DEPTHS	32
 
-/* Samples between the first probe that fails and the next. */
+/* Samples between the first probe of a limit that fails and the next. */
 #define FIRST_PAUSE		4
 
 /* The read-ahead limit follows memory that differs by so much, percent of the limit. */
@@ -77,6 +80,19 @@ control__reason_name(enum control_reason reason)
 	return names[reason];
 }
 
+/* A limit, as in the statistics. */
+const char *
+control__limit_name(enum control_limit limit)
+{
+	static const char *const names[CONTROL_LIMITS] = {
+		[CONTROL_READAHEAD] = "readahead_limit",
+		[CONTROL_DEPTH] = "io_depth",
+		[CONTROL_GAP] = "gap_bytes",
+	};
+
+	return names[limit];
+}
+
 /* Bounds in blocks.  Unless it is adaptive, the I/O depth stays as it is. */
 void
 control__init(struct control *control, unsigned max_depth, unsigned max_readahead, bool adaptive)
@@ -85,18 +101,21 @@ control__init(struct control *control, unsigned max_depth, unsigned max_readahea
 	{
 		.io_depth = min(CONTROL_START_DEPTH, max_depth),.max_depth = max_depth,
 			.readahead_limit = max_readahead,.memory_limit = max_readahead,
-			.max_readahead = max_readahead,
+			.memory_blocks = max_readahead,.max_readahead = max_readahead,
 			.adaptive = adaptive
 	};
 	control->settled = control->io_depth;
 	control->paced_depth = min(adaptive ? CONTROL_PACED_MIN : CONTROL_PACED_MAX, max_depth);
 }
 
-/* Measure with the depth outside a probe from now on. */
+/* Measure with the limits outside a probe from now on. */
 static void
 restart(struct control *control, uint64_t skip)
 {
+	control->probed = CONTROL_NONE;
+	control->probe_rate = 0;
 	control->io_depth = control__depth(control);
+	control->gap_bytes = control->paced ? 0 : control->settled_gap;
 	control->sample_blocks = control->sample_us = control->sample_waits_us = 0;
 	control->skip = skip;
 }
@@ -111,7 +130,7 @@ limit_readahead(struct control *control)
 									   CONTROL_PACED_READAHEAD + control->reached);
 }
 
-/* A recovery begins: limits stay as the last one left them, all else starts anew. */
+/* A recovery begins: depth and memory stay as the last one left them, all else starts anew. */
 void
 control__begin(struct control *control, uint64_t now_us)
 {
@@ -121,21 +140,25 @@ control__begin(struct control *control, uint64_t now_us)
 	control->was_limited = false;
 	control->paced = false;
 	limit_readahead(control);
-	control->pause = 0;
-	control->next_pause = FIRST_PAUSE;
+	control->settled_gap = 0;
+	for (int i = 0; i < CONTROL_LIMITS; i++)
+	{
+		control->pause[i] = 0;
+		control->next_pause[i] = FIRST_PAUSE;
+	}
 	restart(control, 0);
 }
 
 /* Remember a change. */
 static struct control_change *
-record(struct control *control, uint64_t at_us, enum control_reason reason, unsigned from,
-	   unsigned to)
+record(struct control *control, uint64_t at_us, enum control_reason reason,
+	   enum control_limit limit, unsigned from, unsigned to)
 {
 	struct control_change *change = &control->log[control->changes++ % CONTROL_LOG];
 
 	*change = (struct control_change)
 	{
-		.at_us = at_us,.reason = reason,.from = from,.to = to
+		.at_us = at_us,.reason = reason,.limit = limit,.from = from,.to = to
 	};
 	return change;
 }
@@ -165,6 +188,7 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	unsigned	settled = control->settled;
 	unsigned	bound;
 
+	control->memory_blocks = memory_blocks;
 	if (memory_blocks < limit)
 		limit = memory_blocks < least ? least : (unsigned) memory_blocks;
 	if (limit == before)
@@ -175,8 +199,17 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 		return;
 	control->memory_limit = limit;
 	limit_readahead(control);
-	record(control, now_us, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY, before, limit);
+	record(control, now_us, limit < before ? CONTROL_LESS_MEMORY : CONTROL_MORE_MEMORY,
+		   CONTROL_READAHEAD, before, limit);
 
+	if (control__memory_limited(control) &&
+		(control->settled_gap > 0 || control->probed == CONTROL_GAP))
+	{
+		if (control->settled_gap > 0)
+			record(control, now_us, CONTROL_LESS_MEMORY, CONTROL_GAP, control->settled_gap, 0);
+		control->settled_gap = 0;
+		restart(control, control->io_depth);
+	}
 	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
 	if (!control->adaptive)
 		return;
@@ -188,7 +221,7 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 		return;
 	}
 	control->settled = bound;
-	record(control, now_us, CONTROL_LESS_MEMORY, settled, bound)->io_depth = true;
+	record(control, now_us, CONTROL_LESS_MEMORY, CONTROL_DEPTH, settled, bound);
 	restart(control, control->io_depth);
 }
 
@@ -207,31 +240,115 @@ control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t r
 		control->paced = queries;
 		restart(control, depth);
 		if (control->io_depth != depth)
-			record(control, now_us, CONTROL_QUERIES, depth, control->io_depth)->io_depth = true;
+			record(control, now_us, CONTROL_QUERIES, CONTROL_DEPTH, depth, control->io_depth);
 	}
 	limit_readahead(control);
 }
 
-/* A probe has been measured: keep its depth if it pays.  Returns whether it did. */
-static bool
-end_probe(struct control *control, uint32_t rate)
+/* The gap that a probe has. */
+static unsigned
+next_gap(const struct control *control)
 {
-	struct control_change *change;
+	return control->settled_gap == 0 ? CONTROL_FIRST_GAP : control->settled_gap * 2;
+}
 
-	if ((uint64_t) rate * 100 < (uint64_t) control->base_rate * FASTER_PERCENT)
-	{
-		control->failed_probes++;
-		control->pause = control->next_pause;
-		control->next_pause *= 2;
-		restart(control, control->io_depth + control->settled);
-		return false;
-	}
-	change = record(control, control->last_us, CONTROL_FASTER, control->settled, control->io_depth);
-	change->io_depth = true;
+/* A probe has not paid: return to the limit before. */
+static void
+fail_probe(struct control *control)
+{
+	enum control_limit limit = control->probed;
+
+	control->failed_probes++;
+	control->pause[limit] = control->next_pause[limit];
+	control->next_pause[limit] *= 2;
+	restart(control, control->io_depth + control->settled);
+}
+
+/* A probe has paid: keep its limit. */
+static void
+keep_probe(struct control *control, unsigned *settled, unsigned probed, uint32_t rate)
+{
+	struct control_change *change = record(control, control->last_us, CONTROL_FASTER,
+										   control->probed, *settled, probed);
+
 	change->rate_from = control->base_rate;
 	change->rate_to = rate;
-	control->settled = control->io_depth;
-	return true;
+	*settled = probed;
+}
+
+static bool
+is_faster(uint32_t rate, uint32_t than)
+{
+	return (uint64_t) rate * 100 >= (uint64_t) than * FASTER_PERCENT;
+}
+
+/*
+ * A probe, or the sample after one of gaps, has been measured.  Returns whether the sample is
+ * one with the settled limits.
+ */
+static bool
+end_probe(struct control *control, uint32_t rate, bool gaps)
+{
+	if (control->probed == CONTROL_DEPTH)
+	{
+		if (!is_faster(rate, control->base_rate))
+		{
+			fail_probe(control);
+			return false;
+		}
+		keep_probe(control, &control->settled, control->io_depth, rate);
+		return true;
+	}
+	if (control->probe_rate == 0)
+	{
+		/* It is to be confirmed by a sample without it. */
+		if (!gaps || !is_faster(rate, control->base_rate))
+			fail_probe(control);
+		else
+		{
+			restart(control, control->io_depth);
+			control->probed = CONTROL_GAP;
+			control->probe_rate = rate;
+		}
+		return false;
+	}
+	if (!is_faster(control->probe_rate, rate))
+	{
+		fail_probe(control);
+		return false;
+	}
+	keep_probe(control, &control->settled_gap, next_gap(control), control->probe_rate);
+	restart(control, control->io_depth);
+	return false;
+}
+
+/* Is it time to probe a limit?  To be called once for each sample. */
+static bool
+is_due(struct control *control, enum control_limit limit)
+{
+	if (control->pause[limit] == 0)
+		return true;
+	control->pause[limit]--;
+	return false;
+}
+
+/* Begin a probe, if it is time for one. */
+static void
+begin_probe(struct control *control, bool redo_waits)
+{
+	unsigned	most = limited_depth(control, LIMITED_MAX_PART);
+	bool		gap = is_due(control, CONTROL_GAP) && control->settled_gap < CONTROL_MAX_GAP &&
+		!control__memory_limited(control);
+	bool		depth = is_due(control, CONTROL_DEPTH) && control->settled < most;
+
+	if (!redo_waits || !(gap || depth))
+		return;
+	control->probed = gap ? CONTROL_GAP : CONTROL_DEPTH;
+	if (gap)
+		control->gap_bytes = next_gap(control);
+	else
+		control->io_depth = min(control->settled * 2, most);
+	control->skip = control->settled + control->io_depth;
 }
 
 /* A sample is complete while queries may run: choose the depth for the next one. */
@@ -253,23 +370,17 @@ end_paced_sample(struct control *control, const struct control_reads *reads)
 
 /* A sample is complete: judge a probe, and begin the next one if it is time for that. */
 static void
-end_sample(struct control *control)
+end_sample(struct control *control, const struct control_reads *reads)
 {
 	uint32_t	rate = (uint32_t) (control->sample_blocks * 1000000 / control->sample_us);
 	bool		redo_waits = control->sample_waits_us * 100 >= control->sample_us * WAITS_PERCENT;
-	unsigned	most = limited_depth(control, LIMITED_MAX_PART);
 
-	if (control->io_depth != control->settled && !end_probe(control, rate))
+	if (control->probed != CONTROL_NONE &&
+		!end_probe(control, rate, reads->gap_blocks > control->begin.gap_blocks))
 		return;
 	control->base_rate = rate;
 	restart(control, 0);
-	if (control->pause > 0)
-		control->pause--;
-	else if (redo_waits && control->settled < most)
-	{
-		control->io_depth = min(control->settled * 2, most);
-		control->skip = control->settled + control->io_depth;
-	}
+	begin_probe(control, redo_waits);
 }
 
 /* A round in which so many blocks were read: add it to the sample, if it measures the device. */
@@ -315,5 +426,5 @@ control__note(struct control *control, uint64_t now_us, const struct control_rea
 	}
 	else if (control->sample_blocks >= (uint64_t) SAMPLE_DEPTHS * control->io_depth &&
 			 control->sample_us >= SAMPLE_US)
-		end_sample(control);
+		end_sample(control, reads);
 }

@@ -38,6 +38,7 @@ struct counters
 	uint64_t	requests_joined;	/* of those, for more than one block */
 	uint64_t	blocks_requested;	/* blocks in all requests issued */
 	uint64_t	blocks_read;	/* blocks read into the page cache */
+	uint64_t	gap_blocks_read;	/* blocks in gaps between those, read by the same requests */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not read, by reason */
 	uint64_t	blocks_resident;	/* blocks resident before, and not submitted, under memory pressure */
 	uint64_t	blocks_revalidated;	/* blocks whose residency was checked once more before redo */

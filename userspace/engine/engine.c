@@ -139,6 +139,7 @@ steer(struct engine *engine)
 				  {
 					  .blocks = reader->counters.blocks_read + reader->counters.blocks_reread,
 						  .waits = reader->waits,.waits_us = reader->waits_us
+				  ,.gap_blocks = reader->counters.gap_blocks_read
 				  }, engine->limited, stalled);
 }
 
@@ -152,7 +153,7 @@ engine__share(struct engine *engine, bool queries)
 /*
  * One round: submit what may be submitted, and fetch completions.  If there are none,
  * wait for them, up to busy_wait_us while queued blocks wait for them, up to
- * spare_wait_us when all have been submitted.  Returns the number of completions, or
+ * spare_wait_us when all have been submitted that may be.  Returns the number of completions, or
  * -errno if the backend is broken.
  */
 int
@@ -187,7 +188,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	if (want == 0 || engine->blocked)
 		want = 1;
 	return reader__reap(&engine->reader, want,
-						engine->queue.queued == 0 ? spare_wait_us : busy_wait_us);
+						engine->queue.queued == 0 || engine->gathers ? spare_wait_us : busy_wait_us);
 }
 
 /*
@@ -274,7 +275,7 @@ engine__state(const struct engine *engine)
 	{
 		.queued = engine->queue.queued,.in_flight = engine->reader.in_flight,
 			.ahead = engine->queue.ahead,.open_files = fdcache__open_files(engine->reader.files),
-			.gathers = engine->gathers
+			.gathers = engine->gathers,.limited = engine->limited
 	};
 }
 

@@ -54,6 +54,7 @@ struct engine_state
 	unsigned	ahead;			/* blocks submitted and not reached by redo */
 	unsigned	open_files;		/* data files open */
 	bool		gathers;		/* queued blocks wait until there are more of them */
+	bool		limited;		/* more is wanted than may be in flight */
 };
 
 struct engine;

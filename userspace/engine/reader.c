@@ -73,6 +73,8 @@ reader__begin(struct reader *reader, const struct relpath_layout *layout)
 {
 	reader->layout = *layout;
 	reader->max_run = BACKEND_MAX_BYTES / layout->block_size;
+	if (reader->max_run > BLOCK_RUN_MAX)
+		reader->max_run = BLOCK_RUN_MAX;
 	if (reader->max_run > reader->io_depth)
 		reader->max_run = reader->io_depth;
 	reader->wal_lsn = 0;
@@ -107,24 +109,37 @@ kind_name(const struct block_run *run)
 }
 
 /*
- * Write a part of a run to the block log, a line for each block that is finished.
- * Fields are separated by spaces: kind (relation, slru or wal), path below the data
- * directory, block in that file, LSN, result ("read", "resident", "stale", "abandoned"
- * or the reason of the failure as in the statistics), and the time since the request, us.
+ * Write a part of a run to the block log, a line for each block that is finished, needed ones
+ * or those in gaps.  Fields are separated by spaces: kind (relation, slru or wal), path below
+ * the data directory, block in that file, LSN, result ("read", "gap", "resident", "stale",
+ * "abandoned" or the reason of the failure as in the statistics), and the time since the
+ * request, us.
  */
-void
-reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
-			uint32_t blocks, const char *result, uint64_t latency_us)
+static void
+log_blocks(struct reader *reader, const struct block_run *run, uint32_t first, uint32_t blocks,
+		   bool needed, const char *result, uint64_t latency_us)
 {
 	char		path[RELPATH_BYTES];
 
 	if (reader->block_log == NULL || blocks == 0)
 		return;
 	relpath__format(&run->key, &reader->layout, path);
-	for (uint32_t i = 0; i < blocks; i++)
+	for (uint32_t i = first; i < first + blocks; i++)
+	{
+		if ((is_wal(run) || (run->needed >> i & 1)) != needed)
+			continue;
 		fprintf(reader->block_log, "%s %s %" PRIu32 " %X/%08X %s %" PRIu64 "\n",
-				kind_name(run), path, run->block + first + i, (unsigned) (run->lsn >> 32),
+				kind_name(run), path, run->block + i, (unsigned) (run->lsn >> 32),
 				(unsigned) run->lsn, result, latency_us);
+	}
+}
+
+/* Log a part of a run, without gaps. */
+void
+reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
+			uint32_t blocks, const char *result, uint64_t latency_us)
+{
+	log_blocks(reader, run, first, blocks, true, result, latency_us);
 }
 
 /* Count blocks of a run, from first to its end, as failed. */
@@ -132,12 +147,12 @@ static void
 fail_blocks(struct reader *reader, const struct block_run *run, uint32_t first,
 			enum fail_reason reason, uint64_t latency_us)
 {
-	uint32_t	blocks = run->blocks - first;
+	uint32_t	blocks = block_run__needed(run, run->blocks) - block_run__needed(run, first);
 
 	/* Missing WAL only means that it ends there. */
 	if (!is_wal(run) && !run->evicted)
 		reader->counters.blocks_failed[reason] += blocks;
-	reader__log(reader, run, first, blocks, counters__fail_name(reason), latency_us);
+	reader__log(reader, run, first, run->blocks - first, counters__fail_name(reason), latency_us);
 }
 
 /* Is the first page of a run that was read WAL of its position, not of a recycled segment? */
@@ -164,7 +179,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	const struct block_run *run = &request->run;
 	struct fdcache_file *file = request->file;
 	uint64_t	latency_us = reader->now_us - request->start_us;
-	uint32_t	present = 0;
+	uint32_t	present = 0;	/* blocks from its start on */
 
 	reader->in_flight -= reader__weight(run);
 	if (latency_us >= CACHED_US)
@@ -186,10 +201,14 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 		reader->counters.blocks_reread += present;
 	else
 	{
-		reader->counters.blocks_read += present;
-		reader->counters.latency_us += present * latency_us;
+		uint32_t	needed = block_run__needed(run, present);
+
+		reader->counters.blocks_read += needed;
+		reader->counters.gap_blocks_read += present - needed;
+		reader->counters.latency_us += needed * latency_us;
 	}
 	reader__log(reader, run, 0, present, "read", latency_us);
+	log_blocks(reader, run, 0, present, false, "gap", latency_us);
 
 	if (result < 0)
 		fail_blocks(reader, run, 0, counters__fail_reason(result), latency_us);
@@ -277,10 +296,12 @@ reader__submit(struct reader *reader, const struct block_run *run)
 		reader->counters.in_flight_max = reader->in_flight;
 	if (!is_wal(run) && !run->evicted)
 	{
+		uint32_t	needed = block_run__needed(run, run->blocks);
+
 		reader->counters.requests++;
 		reader->counters.requests_joined += run->blocks > 1;
-		reader->counters.blocks_requested += run->blocks;
-		relations__add(&reader->relations, &run->key, run->blocks);
+		reader->counters.blocks_requested += needed;
+		relations__add(&reader->relations, &run->key, needed);
 	}
 	return 1;
 }
@@ -320,7 +341,7 @@ reader__abandon(struct reader *reader)
 
 		if (reader->requests[token].file == NULL || is_wal(run) || run->evicted)
 			continue;
-		reader->counters.blocks_abandoned += run->blocks;
+		reader->counters.blocks_abandoned += block_run__needed(run, run->blocks);
 		reader__log(reader, run, 0, run->blocks, "abandoned", 0);
 	}
 }

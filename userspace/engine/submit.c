@@ -25,10 +25,11 @@
 #define SUBMIT_US		5000
 
 /*
- * A sweep takes at least this part of the read-ahead limit, unless fewer blocks are ahead
- * of redo: otherwise blocks would be submitted as they come, in no order.
+ * A sweep takes at least this part of the read-ahead limit, unless fewer than SWEEP_AHEAD
+ * blocks are ahead of redo: otherwise blocks would be submitted as they come, in no order.
  */
 #define SWEEP_PART		16
+#define SWEEP_AHEAD		4096
 
 /*
  * When redo waits, so many of the blocks that it needs next are checked, and so many
@@ -191,28 +192,46 @@ submit_deadline(struct engine *engine)
 	return true;
 }
 
+/*
+ * How many blocks a gap may have that a request reads, too.  Gaps take memory: they are
+ * bounded as if each block ahead of redo had one.  Where there is no redo, all that was read
+ * before has to stay.
+ */
+static uint32_t
+max_gap(const struct engine *engine)
+{
+	const struct control *control = &engine->control;
+	uint64_t	gap = control->gap_bytes / engine->reader.layout.block_size;
+	uint64_t	fits = control->memory_blocks / (engine->queue.ahead + 1);
+
+	if (engine->options.no_redo)
+		return 0;
+	return (uint32_t) (gap < fits ? gap : fits);
+}
+
 /* Submit blocks in sweeps until the read-ahead limit is reached. */
 static void
 submit_sweeps(struct engine *engine)
 {
 	struct block_queue *queue = &engine->queue;
 	unsigned	limit = engine->control.readahead_limit;
-	unsigned	least = engine->options.no_redo ? 0 : limit / SWEEP_PART;
+	unsigned	least = limit / SWEEP_PART;
 	struct block_run run;
 
 	while (queue->queued > 0 && queue->ahead < limit)
 	{
-		if (!block_queue__next(queue, engine->reader.max_run, &run))
+		if (!block_queue__next(queue, engine->reader.max_run, max_gap(engine), &run))
 		{
 			unsigned	room = limit - queue->ahead;
 
-			engine->gathers = queue->ahead >= least && (room < least || queue->queued < least);
+			engine->gathers = room < least ||
+				(queue->queued < least && queue->ahead >= SWEEP_AHEAD && !engine->options.no_redo);
 			if (engine->gathers || block_queue__begin_sweep(queue, room) == 0)
 				return;
 			engine->reader.counters.sweeps++;
 			continue;
 		}
-		if (!has_room(engine, run.blocks) || !submit_run(engine, &run))
+		if (!has_room(engine, reader__weight(&run)) || !submit_run(engine, &run))
 			return;
 	}
 }

@@ -195,7 +195,7 @@ update_limits(struct recovery *recovery, uint64_t now_us)
 		return;
 	limits__add(&recovery->limits, &work, &(struct limits_context)
 				{
-					.saturated = engine->queued > 0 && engine->in_flight >= recovery->snapshot.io_depth,
+					.saturated = engine->limited,
 						.all_wal = recovery->phase == PHASE_CRASH_RECOVERY,
 						.waiting = recovery->server.waiting,
 						.checkpoint = recovery->phase == PHASE_CHECKPOINT

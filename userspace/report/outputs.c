@@ -88,7 +88,7 @@ outputs__add_sample(struct outputs *outputs, struct engine *engine, uint64_t rep
 	{
 		.at_us = now_us - begin_us,.replay_lsn = replay_lsn,
 			.engine = engine__state(engine),.io_depth = control->io_depth,
-			.readahead_limit = control->readahead_limit,
+			.gap_bytes = control->gap_bytes,.readahead_limit = control->readahead_limit,
 			.blocks_read = engine__counters(engine)->blocks_read,
 	};
 	timeline__add(outputs->timeline, &sample);

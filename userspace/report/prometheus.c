@@ -138,6 +138,7 @@ static const struct family families[] = {
 	TOTAL("requests_joined", "Of those, reads of several blocks"),
 	TOTAL("blocks_requested", "Blocks in all requests"),
 	TOTAL("blocks_read", "Blocks brought into the page cache"),
+	TOTAL("gap_blocks_read", "Blocks in gaps between these, brought in by the same requests"),
 	TOTAL("blocks_resident", "Blocks not requested, because they were resident"),
 	TOTAL("blocks_revalidated", "Blocks whose residency was checked again while redo waited"),
 	TOTAL("blocks_reread", "Of those, blocks evicted and read again"),

@@ -32,6 +32,7 @@ static const struct
 	{"requests_joined", offsetof(struct counters, requests_joined)},
 	{"blocks_requested", offsetof(struct counters, blocks_requested)},
 	{"blocks_read", offsetof(struct counters, blocks_read)},
+	{"gap_blocks_read", offsetof(struct counters, gap_blocks_read)},
 	{"blocks_resident", offsetof(struct counters, blocks_resident)},
 	{"blocks_revalidated", offsetof(struct counters, blocks_revalidated)},
 	{"blocks_reread", offsetof(struct counters, blocks_reread)},
@@ -82,9 +83,9 @@ static void
 add_change(struct json_object *object, const struct control_change *change, uint64_t begin_us)
 {
 	add_seconds(object, "seconds", change->at_us - begin_us);
-	json__text(object, "limit", change->io_depth ? "io_depth" : "readahead_limit");
-	json__count(object, "from_blocks", change->from);
-	json__count(object, "to_blocks", change->to);
+	json__text(object, "limit", control__limit_name(change->limit));
+	json__count(object, "from", change->from);
+	json__count(object, "to", change->to);
 	json__text(object, "reason", control__reason_name(change->reason));
 	if (change->reason == CONTROL_FASTER)
 	{
@@ -101,6 +102,7 @@ add_control(struct json_object *object, const struct control *control, uint64_t 
 	uint64_t	first = control->changes > CONTROL_LOG ? control->changes - CONTROL_LOG : 0;
 
 	json__count(object, "io_depth", control__depth(control));
+	json__count(object, "gap_bytes", control->settled_gap);
 	json__count(object, "readahead_limit", control->readahead_limit);
 	json__count(object, "changes", control->changes);
 	json__count(object, "failed_probes", control->failed_probes);

@@ -15,7 +15,7 @@ void
 timeline__begin(FILE *file)
 {
 	setlinebuf(file);
-	fputs("seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\treadahead_limit\tblocks_read\n",
+	fputs("seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\tgap_bytes\treadahead_limit\tblocks_read\n",
 		  file);
 }
 
@@ -23,9 +23,9 @@ timeline__begin(FILE *file)
 void
 timeline__add(FILE *file, const struct timeline_sample *sample)
 {
-	fprintf(file, "%" PRIu64 ".%03" PRIu64 "\t%X/%08X\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\n",
+	fprintf(file, "%" PRIu64 ".%03" PRIu64 "\t%X/%08X\t%u\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\n",
 			sample->at_us / 1000000, sample->at_us / 1000 % 1000,
 			(unsigned) (sample->replay_lsn >> 32), (unsigned) sample->replay_lsn,
 			sample->engine.queued, sample->engine.in_flight, sample->engine.ahead, sample->io_depth,
-			sample->readahead_limit, sample->blocks_read);
+			sample->gap_bytes, sample->readahead_limit, sample->blocks_read);
 }

@@ -20,7 +20,8 @@ struct timeline_sample
 	uint64_t	replay_lsn;		/* all records before it have been replayed */
 	struct engine_state engine; /* blocks queued, in flight and ahead */
 	unsigned	io_depth;		/* most blocks that may be in flight */
-	unsigned	readahead_limit;			/* most blocks that may be ahead */
+	unsigned	gap_bytes;		/* longest gap that a request reads */
+	unsigned	readahead_limit;	/* most blocks that may be ahead */
 	uint64_t	blocks_read;	/* blocks read so far */
 };
 

@@ -209,7 +209,7 @@ def collect(image, case, builds, program, place, private, directory, beside):
         with open(blocks, encoding='ascii') as file:
             lines = [line.split() for line in file]
         found['daemon_blocks'] = {(path, int(block)) for kind, path, block, _, result, _ in lines
-                                  if kind != 'wal' and result == 'read'}
+                                  if kind != 'wal' and result in ('read', 'gap')}
     if found['connected'] != config.daemon:
         raise recovery.RunRejected(f'{config.name}: the startup process did '
                                    f'{"" if found["connected"] else "not "}connect to a daemon')

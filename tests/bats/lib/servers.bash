@@ -350,6 +350,11 @@ stop_daemon() {				# DATA
 # A number from the daemon's counters over all recoveries.
 daemon_count() { json_member "$1.stats" total "$2"; }		# DATA NAME
 
+# Blocks that the daemon has read, with those in gaps, which redo need not want.
+all_blocks_read() {			# DATA
+	echo $(($(daemon_count "$1" blocks_read) + $(daemon_count "$1" gap_blocks_read)))
+}
+
 # No test may pass because the daemon did nothing.
 daemon_has_read() {			# DATA BLOCKS
 	local read
