@@ -3,7 +3,8 @@
 # daemon, on the machine's own disk and on an array of eight modelled disks: the
 # data must be what stock recovery makes of it, nearly all blocks must be read by
 # the daemon, from all disks alike, and nothing after the end; on the array, in
-# half the time at most.  scripts/bench s2 measures how long larger recoveries take.
+# half the time at most.  On a modelled network volume requests are limited, and
+# gaps between blocks are read.  scripts/bench measures how long larger recoveries take.
 
 load lib/machine
 # bats file_tags=exclusive
@@ -105,6 +106,18 @@ controller_reports() {		# DEVICE
 # brings into the page cache, redo writes back.
 @test "ssd: the data is what stock recovery makes of it" { same_data_as_stock ssd; }
 @test "raid: the data is what stock recovery makes of it" { same_data_as_stock raid0; }
+
+# Lost otherwise: the same, for a request that reads blocks that nobody needs, too.
+@test "volume: the data is what stock recovery makes of it, with gaps between blocks read" {
+	same_data_as_stock gp3
+	judge gp3 <<-'EOS'
+		counters, control = run['daemon'], run['stats']['control']
+		print(f'{counters["requests"]} requests for {counters["blocks_read"]} blocks and '
+		      f'{counters["gap_blocks_read"]} in gaps, of up to {control["gap_bytes"]} bytes')
+		assert counters['gap_blocks_read'] > 0, counters
+		assert counters['requests'] < counters['blocks_read'], counters
+	EOS
+}
 
 # Lost otherwise: a recovery that is right, and as slow as ever.
 @test "ssd: of what redo reads, the daemon fetches 99 %, WAL included" { nearly_all_by_daemon ssd; }
