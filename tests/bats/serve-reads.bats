@@ -145,9 +145,9 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 	exec 7>&-
 	wait "$producer"
 	wait_until "the end of the session" sessions_ended 1
-	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\treadahead_limit\tblocks_read$/ { exit 1 }
-		NR > 1 && (NF != 8 || $1 < seconds || $8 < blocks || $4 > 2 * $6) { exit 1 }
-		NR > 1 { seconds = $1; blocks = $8 }
+	awk -F '\t' 'NR == 1 && $0 !~ /^seconds\treplay_lsn\tqueued\tin_flight\tahead\tio_depth\tgap_bytes\treadahead_limit\tblocks_read$/ { exit 1 }
+		NR > 1 && (NF != 9 || $1 < seconds || $9 < blocks || $4 > 2 * $6) { exit 1 }
+		NR > 1 { seconds = $1; blocks = $9 }
 		END { if (NR < 4 || blocks == 0) exit 1 }' "$work/timeline" || { cat "$work/timeline"; return 1; }
 	stop
 	run -1 "$redoahead" serve -D "$pgdata" --timeline "$work/none/timeline"
