@@ -171,6 +171,8 @@ TEST(reads_gaps_as_long_as_that_is_faster)
 	control__pace(&control, now_us, true, 0);
 	assert_int_equal(control.gap_bytes, 0);
 	control__pace(&control, now_us, false, 0);
+	assert_int_equal(control.gap_bytes, 0);
+	work(volume, 10, true, 0.05);
 	assert_int_equal(control.gap_bytes, CONTROL_MAX_GAP);
 	/* The blocks of the next recovery may be far apart. */
 	control__begin(&control, now_us);
@@ -186,7 +188,7 @@ TEST(gaps_have_to_be_faster_than_before_and_after)
 	work(ssd, 0.2, true, 0);
 	assert_int_equal(control.settled_gap, 0);
 	assert_in_range(control.failed_probes, 1, 2);
-	/* Nor is a probe kept that has met no gap. */
+	/* Nor is a probe kept in which there was no gap. */
 	begin(1024);
 	gap_gain = 2;
 	no_gaps = true;
@@ -210,7 +212,7 @@ TEST(reads_no_gaps_that_bring_nothing)
 }
 
 /* Gaps and the depth do not hinder each other. */
-TEST(an_array_that_likes_gaps_gets_both)
+TEST(an_array_may_get_gaps_and_depth)
 {
 	begin(4096);
 	gap_gain = 1.2;

@@ -38,9 +38,13 @@
 
 /*
  * Longest wait for redo when nothing can be read before it proceeds, ms: the
- * read-ahead limit is reached, or no more references can be taken.
+ * read-ahead limit is reached, no more references can be taken, or a sweep waits for more.
  */
 #define REDO_WAIT_MS	5
+
+/* The same when there has been no work for PAUSED_US, us, as while redo is paused. */
+#define PAUSED_WAIT_MS	50
+#define PAUSED_US		1000000
 
 /* Time between two checks of the decode LSN, for reading WAL ahead, or while redo proceeds, ms. */
 #define DECODE_POLL_MS	10
@@ -203,7 +207,8 @@ serve_round(struct daemon *daemon)
 	state = engine__state(engine);
 	if (taken == 0 && done == 0 && state.in_flight == 0 &&
 		(state.queued > 0 || engine__room(engine) == 0))
-		return handle_events(daemon, REDO_WAIT_MS);
+		return handle_events(daemon, now_us - session->work_us < PAUSED_US ? REDO_WAIT_MS :
+							 PAUSED_WAIT_MS);
 	if (taken > 0 || state.in_flight > 0 || state.queued > 0)
 	{
 		session->work_us = now_us;

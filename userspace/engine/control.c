@@ -13,7 +13,7 @@
  * The depth never decreases otherwise: on devices with a limit of requests per second
  * a depth that is too large costs at most 4 % of their speed.  Gaps that do not pay cost more,
  * so a probe of them has to be faster than the samples before and after it, and each recovery
- * begins without.
+ * begins without, as it does after queries.
  *
  * While queries may run beside redo, their reads wait for ours.  Then the I/O depth is
  * another one: one more after each sample in which the reads that waited for a device took
@@ -115,9 +115,18 @@ restart(struct control *control, uint64_t skip)
 	control->probed = CONTROL_NONE;
 	control->probe_rate = 0;
 	control->io_depth = control__depth(control);
-	control->gap_bytes = control->paced ? 0 : control->settled_gap;
+	control->gap_bytes = control->settled_gap;
 	control->sample_blocks = control->sample_us = control->sample_waits_us = 0;
 	control->skip = skip;
+}
+
+/* No gaps are read until a probe pays. */
+static void
+forget_gaps(struct control *control)
+{
+	control->settled_gap = 0;
+	control->pause[CONTROL_GAP] = 0;
+	control->next_pause[CONTROL_GAP] = FIRST_PAUSE;
 }
 
 /* Read ahead as far as memory and the pace allow. */
@@ -140,12 +149,9 @@ control__begin(struct control *control, uint64_t now_us)
 	control->was_limited = false;
 	control->paced = false;
 	limit_readahead(control);
-	control->settled_gap = 0;
-	for (int i = 0; i < CONTROL_LIMITS; i++)
-	{
-		control->pause[i] = 0;
-		control->next_pause[i] = FIRST_PAUSE;
-	}
+	control->pause[CONTROL_DEPTH] = 0;
+	control->next_pause[CONTROL_DEPTH] = FIRST_PAUSE;
+	forget_gaps(control);
 	restart(control, 0);
 }
 
@@ -238,6 +244,8 @@ control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t r
 	if (queries != control->paced)
 	{
 		control->paced = queries;
+		/* Queries would wait for gaps; what was measured before them is old. */
+		forget_gaps(control);
 		restart(control, depth);
 		if (control->io_depth != depth)
 			record(control, now_us, CONTROL_QUERIES, CONTROL_DEPTH, depth, control->io_depth);

@@ -1,6 +1,7 @@
 /*
  * control.h
- *		Chooses how many blocks may be in flight, and how many may be read ahead.
+ *		Chooses how many blocks may be in flight, how long a gap may be that a request
+ *		reads between two, and how many may be read ahead.
  */
 #ifndef REDOAHEAD_ENGINE_CONTROL_H
 #define REDOAHEAD_ENGINE_CONTROL_H

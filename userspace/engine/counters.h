@@ -36,7 +36,7 @@ struct counters
 	uint64_t	blocks_stale;	/* blocks already replayed when they were to be submitted */
 	uint64_t	requests;		/* read requests issued */
 	uint64_t	requests_joined;	/* of those, for more than one block */
-	uint64_t	blocks_requested;	/* blocks in all requests issued */
+	uint64_t	blocks_requested;	/* blocks in all requests issued, without gaps */
 	uint64_t	blocks_read;	/* blocks read into the page cache */
 	uint64_t	gap_blocks_read;	/* blocks in gaps between those, read by the same requests */
 	uint64_t	blocks_failed[FAIL_REASON_COUNT];	/* not read, by reason */

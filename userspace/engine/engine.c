@@ -74,10 +74,11 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout, bool r
 {
 	reader__begin(&engine->reader, layout);
 	engine->moved_us = engine->checked_us = engine->reader.now_us;
-	engine->memory_us = engine->replay_lsn = engine->newest_lsn = 0;
+	engine->memory_us = engine->replay_lsn = engine->newest_lsn = engine->offered_us = 0;
 	block_queue__clear(&engine->queue);
 	walahead__begin(&engine->wal, layout);
 	engine->revalidate = engine->revalidate_end = 0;
+	engine->blocked = engine->limited = engine->gathers = false;
 	engine->no_residency = !residency_works;
 	engine->queries = false;
 	control__begin(&engine->control, engine->reader.now_us);
@@ -138,8 +139,8 @@ steer(struct engine *engine)
 	control__note(control, reader->now_us, &(struct control_reads)
 				  {
 					  .blocks = reader->counters.blocks_read + reader->counters.blocks_reread,
+						  .gap_blocks = reader->counters.gap_blocks_read,
 						  .waits = reader->waits,.waits_us = reader->waits_us
-				  ,.gap_blocks = reader->counters.gap_blocks_read
 				  }, engine->limited, stalled);
 }
 
@@ -239,6 +240,8 @@ engine__offer(struct engine *engine, const struct redoahead_ref *refs, unsigned 
 	struct counters *counters = &engine->reader.counters;
 
 	counters->refs_taken += count;
+	if (count > 0)
+		engine->offered_us = engine->reader.now_us;
 	for (unsigned i = 0; i < count; i++)
 	{
 		struct relpath_key key;

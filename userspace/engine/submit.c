@@ -25,11 +25,15 @@
 #define SUBMIT_US		5000
 
 /*
- * A sweep takes at least this part of the read-ahead limit, unless fewer than SWEEP_AHEAD
- * blocks are ahead of redo: otherwise blocks would be submitted as they come, in no order.
+ * A sweep begins when this part of the read-ahead limit is free, and so many blocks are
+ * queued, or fewer than SWEEP_AHEAD are ahead of redo: otherwise blocks would be submitted
+ * as they come, in no order.
  */
 #define SWEEP_PART		16
 #define SWEEP_AHEAD		4096
+
+/* A sweep does not wait for more blocks if none has come for so long, us. */
+#define SWEEP_WAIT_US	200000
 
 /*
  * When redo waits, so many of the blocks that it needs next are checked, and so many
@@ -193,9 +197,9 @@ submit_deadline(struct engine *engine)
 }
 
 /*
- * How many blocks a gap may have that a request reads, too.  Gaps take memory: they are
- * bounded as if each block ahead of redo had one.  Where there is no redo, all that was read
- * before has to stay.
+ * How many blocks a gap may have that a request reads, too: none where the device is not
+ * busy.  Gaps take memory: they are bounded as if each block ahead of redo had one.  Where
+ * there is no redo, all that was read before has to stay.
  */
 static uint32_t
 max_gap(const struct engine *engine)
@@ -204,7 +208,7 @@ max_gap(const struct engine *engine)
 	uint64_t	gap = control->gap_bytes / engine->reader.layout.block_size;
 	uint64_t	fits = control->memory_blocks / (engine->queue.ahead + 1);
 
-	if (engine->options.no_redo)
+	if (engine->options.no_redo || !engine->busy)
 		return 0;
 	return (uint32_t) (gap < fits ? gap : fits);
 }
@@ -224,9 +228,10 @@ submit_sweeps(struct engine *engine)
 		{
 			unsigned	room = limit - queue->ahead;
 
-			engine->gathers = room < least ||
-				(queue->queued < least && queue->ahead >= SWEEP_AHEAD && !engine->options.no_redo);
-			if (engine->gathers || block_queue__begin_sweep(queue, room) == 0)
+			engine->gathers = queue->queued < least && queue->ahead >= SWEEP_AHEAD &&
+				engine->reader.now_us - engine->offered_us < SWEEP_WAIT_US &&
+				!engine->options.no_redo;
+			if (engine->gathers || room < least || block_queue__begin_sweep(queue, room) == 0)
 				return;
 			engine->reader.counters.sweeps++;
 			continue;
@@ -243,6 +248,7 @@ submit_sweeps(struct engine *engine)
 void
 submit__all(struct engine *engine, uint64_t decode_lsn)
 {
+	engine->busy = engine->limited;
 	engine->blocked = engine->limited = engine->gathers = false;
 	if (submit_wal(engine, decode_lsn, WAL_FIRST) && submit_evicted(engine) &&
 		submit_deadline(engine) && submit_wal(engine, decode_lsn, UINT64_MAX))

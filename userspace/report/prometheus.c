@@ -136,7 +136,7 @@ static const struct family families[] = {
 	TOTAL("sweeps", "Times that queued blocks were sorted"),
 	TOTAL("requests", "Reads submitted"),
 	TOTAL("requests_joined", "Of those, reads of several blocks"),
-	TOTAL("blocks_requested", "Blocks in all requests"),
+	TOTAL("blocks_requested", "Blocks in all requests, without gaps"),
 	TOTAL("blocks_read", "Blocks brought into the page cache"),
 	TOTAL("gap_blocks_read", "Blocks in gaps between these, brought in by the same requests"),
 	TOTAL("blocks_resident", "Blocks not requested, because they were resident"),
