@@ -57,6 +57,6 @@ setup_file() {
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 	# The last page of an SLRU may have been created before the daemon was there.
-	holds "$DATA" "all(x['wasted'] <= 1 + $(daemon_count "$DATA" gap_blocks_read) for x in r['relations'] if x['kind'] == 'slru')"
-	holds "$DATA" "b['wasted'] <= 0.02 * b['prefetched'] + $(daemon_count "$DATA" gap_blocks_read)"
+	holds "$DATA" "all(x['wasted'] <= 1 + $(gap_blocks "$DATA" slru) for x in r['relations'] if x['kind'] == 'slru')"
+	holds "$DATA" "b['wasted'] <= 0.02 * b['prefetched'] + $(gap_blocks "$DATA" relation)"
 }

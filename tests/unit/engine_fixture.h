@@ -201,6 +201,13 @@ run(uint64_t replay_lsn)
 	assert_true(engine__run(engine, replay_lsn, 0, 0, 0) >= 0);
 }
 
+static inline void
+run_rounds(unsigned rounds, uint64_t replay_lsn)
+{
+	while (rounds-- > 0)
+		run(replay_lsn);
+}
+
 /* Every block that was offered is in one counter, once recovery is over. */
 static void
 finish_and_account(uint64_t offered)

@@ -3,134 +3,7 @@
  *		Which I/O depth and read-ahead limit the controller chooses for modelled
  *		devices.
  */
-#include <stdlib.h>
-
-#include "engine/control.h"
-#include "unit.h"
-
-#define ROUND_US	2000		/* between two calls of control__note */
-#define READAHEAD	65536		/* upper bound of the read-ahead limit, blocks */
-
-static struct control control;
-static uint64_t now_us;
-static struct control_reads reads;
-static double cached;			/* part of the blocks that are in the page cache */
-static double gap_gain;			/* factor of the speed with each doubling of gaps */
-static bool no_gaps;			/* are all blocks adjacent? */
-
-/* Blocks per second that a device delivers with so many in flight. */
-typedef double (*device_speed) (unsigned depth);
-
-/* 70 000 per second, reached with 64 in flight. */
-static double
-ssd(unsigned depth)
-{
-	return depth < 64 ? depth * 70000 / 64 : 70000;
-}
-
-/* A volume with a limit of requests per second. */
-static double
-volume(unsigned depth)
-{
-	return depth < 3 ? depth * 1000 : 3000;
-}
-
-/* Many disks: a third more for each doubling. */
-static double
-array(unsigned depth)
-{
-	double		rate = 1000;
-
-	for (; depth > 32; depth /= 2)
-		rate *= 1.33;
-	return rate;
-}
-
-/* 18 750 per second with 3 in flight, 35 000 with 16. */
-static double
-shared_ssd(unsigned depth)
-{
-	return 15000 + depth * 1250;
-}
-
-/* A volume that takes 0.8 ms and 16 000 requests per second. */
-static double
-fast_volume(unsigned depth)
-{
-	return depth < 13 ? depth * 1250 : 16000;
-}
-
-/* Eight disks of 130 reads per second each. */
-static double
-disks(unsigned depth)
-{
-	return 8 * 130.0 * depth / (depth + 7);
-}
-
-/* The same where blocks are close together. */
-static double
-dense_disks(unsigned depth)
-{
-	return 10 * disks(depth);
-}
-
-/* The speed with the present gaps, relative to that without. */
-static double
-of_gaps(void)
-{
-	double		factor = 1;
-
-	for (unsigned bytes = CONTROL_FIRST_GAP; bytes <= control.gap_bytes; bytes *= 2)
-		factor *= gap_gain;
-	return factor;
-}
-
-static void
-begin(unsigned max_depth)
-{
-	now_us = 1000000;
-	reads = (struct control_reads) {0};
-	cached = 0;
-	gap_gain = 1;
-	no_gaps = false;
-	control__init(&control, max_depth, READAHEAD, true);
-	control__begin(&control, now_us);
-}
-
-static void
-begin_beside_queries(unsigned max_depth)
-{
-	begin(max_depth);
-	control__pace(&control, now_us, true, 0);
-}
-
-/*
- * So many seconds with a device whose speed varies by up to noise, 0 to 1.  By Little's
- * law, a read from it takes depth / speed.
- */
-static void
-work(device_speed device, double seconds, bool redo_waits, double noise)
-{
-	uint64_t	end_us = now_us + (uint64_t) (seconds * 1e6);
-	double		rest = 0;
-
-	while (now_us < end_us)
-	{
-		double		factor = 1 + noise * ((double) rand() / RAND_MAX - 0.5);
-		double		speed = device(control.io_depth) * factor * of_gaps();
-		uint64_t	waits;
-
-		now_us += ROUND_US;
-		rest += speed * ROUND_US / 1e6;
-		waits = (uint64_t) rest;
-		rest -= (double) waits;
-		reads.blocks += (uint64_t) ((double) waits / (1 - cached));
-		reads.gap_blocks += control.gap_bytes > 0 && !no_gaps;
-		reads.waits += waits;
-		reads.waits_us += (uint64_t) ((double) waits * control.io_depth / speed * 1e6);
-		control__note(&control, now_us, &reads, true, redo_waits);
-	}
-}
+#include "control_fixture.h"
 
 /* Lost otherwise: arrays of many disks would be used like one. */
 TEST(goes_deeper_as_long_as_that_is_faster)
@@ -151,111 +24,21 @@ TEST(goes_deeper_as_long_as_that_is_faster)
 	assert_string_equal(control__reason_name(control.log[0].reason), "faster");
 }
 
-/* Lost otherwise: a volume whose requests are counted would be as slow as with stock. */
-TEST(reads_gaps_as_long_as_that_is_faster)
-{
-	begin(1024);
-	gap_gain = 1.3;
-	work(volume, 30, true, 0.05);
-	assert_int_equal(control.settled_gap, CONTROL_MAX_GAP);
-	assert_int_equal(control.settled, CONTROL_START_DEPTH);
-	assert_int_equal(control.changes, 2);
-	for (int i = 0; i < 2; i++)
-	{
-		assert_int_equal(control.log[i].limit, CONTROL_GAP);
-		assert_int_equal(control.log[i].from, i == 0 ? 0 : CONTROL_FIRST_GAP << (i - 1));
-		assert_int_equal(control.log[i].to, CONTROL_FIRST_GAP << i);
-	}
-	assert_string_equal(control__limit_name(control.log[0].limit), "gap_bytes");
-	/* Queries would wait for them. */
-	control__pace(&control, now_us, true, 0);
-	assert_int_equal(control.gap_bytes, 0);
-	control__pace(&control, now_us, false, 0);
-	assert_int_equal(control.gap_bytes, 0);
-	work(volume, 10, true, 0.05);
-	assert_int_equal(control.gap_bytes, CONTROL_MAX_GAP);
-	/* The blocks of the next recovery may be far apart. */
-	control__begin(&control, now_us);
-	assert_int_equal(control.gap_bytes, 0);
-}
-
-/* Lost otherwise: time, to gaps that were probed when blocks happened to be in the page cache. */
-TEST(gaps_have_to_be_faster_than_before_and_after)
-{
-	begin(1024);
-	while (control.gap_bytes == 0)
-		work(volume, 0.01, true, 0);
-	work(ssd, 0.2, true, 0);
-	assert_int_equal(control.settled_gap, 0);
-	assert_in_range(control.failed_probes, 1, 2);
-	/* Nor is a probe kept in which there was no gap. */
-	begin(1024);
-	gap_gain = 2;
-	no_gaps = true;
-	work(volume, 10, true, 0);
-	assert_int_equal(control.settled_gap, 0);
-}
-
-/* Lost otherwise: time, to blocks that nobody needs, where bytes are what a device counts. */
-TEST(reads_no_gaps_that_bring_nothing)
-{
-	static const double gains[] = {0.7, 1, 1.05};
-
-	for (int i = 0; i < 3; i++)
-	{
-		begin(1024);
-		gap_gain = gains[i];
-		work(volume, 60, true, 0.02);
-		assert_int_equal(control.settled_gap, 0);
-		assert_in_range(control.failed_probes, 4, 12);
-	}
-}
-
-/* Gaps and the depth do not hinder each other. */
-TEST(an_array_may_get_gaps_and_depth)
-{
-	begin(4096);
-	gap_gain = 1.2;
-	work(array, 30, true, 0.02);
-	assert_int_equal(control.settled_gap, CONTROL_MAX_GAP);
-	assert_int_equal(control.settled, 4096);
-}
-
-/* Lost otherwise: memory that redo's blocks need. */
-TEST(little_memory_has_no_room_for_gaps)
-{
-	begin(1024);
-	control__fit(&control, now_us, 3200);
-	gap_gain = 1.5;
-	work(volume, 30, true, 0);
-	assert_int_equal(control.settled_gap, 0);
-	/* What was kept before, and what is probed, ends. */
-	begin(1024);
-	gap_gain = 1.5;
-	work(volume, 30, true, 0);
-	assert_int_equal(control.settled_gap, CONTROL_MAX_GAP);
-	control__fit(&control, now_us, 30000);
-	assert_int_equal(control.gap_bytes, 0);
-	assert_int_equal(control.log[control.changes - 1].limit, CONTROL_GAP);
-	assert_int_equal(control.log[control.changes - 1].to, 0);
-	begin(1024);
-	while (control.gap_bytes == 0)
-		work(volume, 0.01, true, 0);
-	control__fit(&control, now_us, 30000);
-	assert_int_equal(control.gap_bytes, 0);
-	assert_int_equal(control.probed, CONTROL_NONE);
-}
-
 /* The bound need not be a power of two. */
 TEST(never_exceeds_the_bound)
 {
+	uint64_t	first_pause;
+
 	begin(700);
 	work(array, 15, true, 0);
 	assert_int_equal(control.settled, 700);
 	begin(4);
+	first_pause = control.next_pause[CONTROL_DEPTH];
 	work(array, 15, true, 0);
 	assert_int_equal(control.io_depth, 4);
 	assert_int_equal(control.changes, 0);
+	/* Only gaps were probed. */
+	assert_int_equal(control.next_pause[CONTROL_DEPTH], first_pause);
 }
 
 /* Lost otherwise: redo's own reads would wait in a long queue for nothing. */

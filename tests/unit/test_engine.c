@@ -67,8 +67,7 @@ TEST(no_more_is_ahead_than_the_readahead_limit)
 	start(256, 300);
 	for (; engine__room(engine) > 0; offered++)
 		offer(offered * 10, 1000 + offered);
-	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1);
+	run_rounds(10, 1);
 	assert_int_equal(offered, 512);
 	assert_int_equal(engine__state(engine).ahead, 300);
 	/* Redo proceeds, and so does reading. */
@@ -77,8 +76,7 @@ TEST(no_more_is_ahead_than_the_readahead_limit)
 	assert_int_equal(engine__room(engine), 256);
 	for (; engine__room(engine) > 0; offered++)
 		offer(offered * 10, 1000 + offered);
-	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1256);
+	run_rounds(10, 1256);
 	assert_int_equal(engine__state(engine).ahead, 300);
 	finish_and_account(768);
 }
@@ -90,13 +88,11 @@ TEST(beside_queries_reading_ahead_follows_redo)
 	for (uint32_t i = 0; i < 4096; i++)
 		offer(i * 10, 1000 + i);
 	engine__share(engine, true);
-	for (unsigned rounds = 0; rounds < 1000; rounds++)
-		run(1);
+	run_rounds(1000, 1);
 	assert_in_range(fake.most, CONTROL_PACED_MIN, CONTROL_PACED_MAX);
 	assert_int_equal(engine__state(engine).ahead, CONTROL_PACED_READAHEAD);
 	/* Twice what redo has reached. */
-	for (unsigned rounds = 0; rounds < 1000; rounds++)
-		run(1500);
+	run_rounds(1000, 1500);
 	assert_int_equal(fake.count, CONTROL_PACED_READAHEAD + 1000);
 	finish_and_account(4096);
 }
@@ -136,8 +132,7 @@ TEST(a_sweep_waits_for_more_blocks_while_enough_are_ahead)
 	start(256, 65536);
 	for (uint32_t i = 0; i < 6000; i++)
 		offer(i, 1000 + i);
-	for (unsigned rounds = 0; rounds < 40; rounds++)
-		run(1);
+	run_rounds(40, 1);
 	assert_int_equal(engine__state(engine).ahead, 6000);
 	for (uint32_t i = 6000; i < 6200; i++)
 		offer(i, 1000 + i);
@@ -146,8 +141,7 @@ TEST(a_sweep_waits_for_more_blocks_while_enough_are_ahead)
 	assert_int_equal(engine__state(engine).ahead, 6000);
 	/* No more come. */
 	fake_now_us += 200000;
-	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1);
+	run_rounds(10, 1);
 	assert_false(engine__state(engine).gathers);
 	assert_int_equal(engine__state(engine).queued, 0);
 	/* Redo comes near. */
@@ -155,15 +149,13 @@ TEST(a_sweep_waits_for_more_blocks_while_enough_are_ahead)
 		offer(i, 1000 + i);
 	run(1);
 	assert_true(engine__state(engine).gathers);
-	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1000 + 2400);
+	run_rounds(10, 1000 + 2400);
 	assert_false(engine__state(engine).gathers);
 	assert_int_equal(engine__state(engine).queued, 0);
 	/* Many come. */
 	for (uint32_t i = 6400; i < 13000; i++)
 		offer(i, 1000 + i);
-	for (unsigned rounds = 0; rounds < 60; rounds++)
-		run(1000 + 2400);
+	run_rounds(60, 1000 + 2400);
 	assert_int_equal(engine__state(engine).queued, 0);
 	finish_and_account(13000);
 }
@@ -174,8 +166,7 @@ TEST(a_sweep_does_not_wait_where_the_limit_is_small)
 	start(64, 1024);
 	for (uint32_t i = 0; i < 600; i++)
 		offer(i, 1000 + i);
-	for (unsigned rounds = 0; rounds < 40; rounds++)
-		run(1);
+	run_rounds(40, 1);
 	offer(600, 1600);
 	run(1);
 	assert_false(engine__state(engine).gathers);
@@ -263,8 +254,7 @@ TEST(gaps_are_bounded_by_memory)
 	assert_int_equal(fake.submitted[fake.count - 1].blocks, 1);
 	/* Less of it bounds the read-ahead limit. */
 	fake_available /= 2;
-	for (unsigned rounds = 0; rounds < 10000; rounds++)
-		run(1);
+	run_rounds(10000, 1);
 	assert_int_equal(engine__control(engine)->settled_gap, 0);
 	finish_and_account(4200);
 }
@@ -276,8 +266,7 @@ TEST(no_more_is_in_flight_than_the_depth)
 	fake.allowed = 0;
 	for (uint32_t i = 0; i < 1000; i++)
 		offer(i, 1000 + i);
-	for (unsigned rounds = 0; rounds < 10; rounds++)
-		run(1);
+	run_rounds(10, 1);
 	assert_true(fake.most <= 64);
 	assert_true(fake.most > 48);
 	finish_and_account(1000);

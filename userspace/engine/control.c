@@ -120,15 +120,6 @@ restart(struct control *control, uint64_t skip)
 	control->skip = skip;
 }
 
-/* No gaps are read until a probe pays. */
-static void
-forget_gaps(struct control *control)
-{
-	control->settled_gap = 0;
-	control->pause[CONTROL_GAP] = 0;
-	control->next_pause[CONTROL_GAP] = FIRST_PAUSE;
-}
-
 /* Read ahead as far as memory and the pace allow. */
 static void
 limit_readahead(struct control *control)
@@ -149,9 +140,12 @@ control__begin(struct control *control, uint64_t now_us)
 	control->was_limited = false;
 	control->paced = false;
 	limit_readahead(control);
-	control->pause[CONTROL_DEPTH] = 0;
-	control->next_pause[CONTROL_DEPTH] = FIRST_PAUSE;
-	forget_gaps(control);
+	control->settled_gap = 0;
+	for (int i = 0; i < CONTROL_LIMITS; i++)
+	{
+		control->pause[i] = 0;
+		control->next_pause[i] = FIRST_PAUSE;
+	}
 	restart(control, 0);
 }
 
@@ -167,6 +161,17 @@ record(struct control *control, uint64_t at_us, enum control_reason reason,
 		.at_us = at_us,.reason = reason,.limit = limit,.from = from,.to = to
 	};
 	return change;
+}
+
+/* Read no gaps until a probe pays again. */
+static void
+drop_gaps(struct control *control, uint64_t now_us, enum control_reason reason)
+{
+	if (control->settled_gap > 0)
+		record(control, now_us, reason, CONTROL_GAP, control->settled_gap, 0);
+	control->settled_gap = 0;
+	control->pause[CONTROL_GAP] = 0;
+	control->next_pause[CONTROL_GAP] = FIRST_PAUSE;
 }
 
 /* The largest I/O depth if only one in so many blocks of the limit may be in flight. */
@@ -211,9 +216,7 @@ control__fit(struct control *control, uint64_t now_us, uint64_t memory_blocks)
 	if (control__memory_limited(control) &&
 		(control->settled_gap > 0 || control->probed == CONTROL_GAP))
 	{
-		if (control->settled_gap > 0)
-			record(control, now_us, CONTROL_LESS_MEMORY, CONTROL_GAP, control->settled_gap, 0);
-		control->settled_gap = 0;
+		drop_gaps(control, now_us, CONTROL_LESS_MEMORY);
 		restart(control, control->io_depth);
 	}
 	bound = limited_depth(control, was_limited ? LIMITED_MAX_PART : LIMITED_START_PART);
@@ -245,7 +248,7 @@ control__pace(struct control *control, uint64_t now_us, bool queries, uint64_t r
 	{
 		control->paced = queries;
 		/* Queries would wait for gaps; what was measured before them is old. */
-		forget_gaps(control);
+		drop_gaps(control, now_us, CONTROL_QUERIES);
 		restart(control, depth);
 		if (control->io_depth != depth)
 			record(control, now_us, CONTROL_QUERIES, CONTROL_DEPTH, depth, control->io_depth);

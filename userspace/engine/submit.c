@@ -236,7 +236,7 @@ submit_sweeps(struct engine *engine)
 			engine->reader.counters.sweeps++;
 			continue;
 		}
-		if (!has_room(engine, reader__weight(&run)) || !submit_run(engine, &run))
+		if (!has_room(engine, run.blocks) || !submit_run(engine, &run))
 			return;
 	}
 }

@@ -127,13 +127,18 @@ trace_recovery() {			# SERVER patched|stock|daemon|follow [OPTION...]
 	copy_cluster "$CRASHED" "$DATA"
 	[ "$kind" = stock ] || [ "$kind" = follow ] || settings "$DATA" "${redoahead_settings[@]}"
 	evict "$DATA"
-	[ "$kind" != daemon ] || start_daemon "$DATA"
+	[ "$kind" != daemon ] || start_daemon "$DATA" --block-log "$DATA.blocks"
 	[ "$kind" != follow ] || start_follow "$DATA"
 	start_trace "$DATA" --json --verbose "$@"
 	start_awaited "$server" "$DATA"
 	wait_until "the end of recovery" is_ready "$DATA"
 	end_trace "$DATA"
 	holds "$DATA" 'r["from_start"]'
+}
+
+# How many blocks of a kind in gaps between others the daemon has read.
+gap_blocks() {				# DATA relation|slru
+	awk -v kind="$2" '$1 == kind && $5 == "gap" && !seen[$2, $3]++ { n++ } END { print n + 0 }' "$1.blocks"
 }
 
 # Trace a recovery of $DATA that waits until the trace has seen it.
