@@ -59,7 +59,7 @@ settings__init(void)
 							"Block references to look ahead in the WAL at most.",
 							NULL,
 							&redoahead_lookahead,
-							65536, 64, 1024 * 1024,
+							262144, 64, 1024 * 1024,
 							PGC_SIGHUP, 0,
 							NULL, assign_lookahead, NULL);
 	DefineCustomIntVariable("redoahead.decode_buffer_size",
