@@ -95,6 +95,7 @@ add_engine(struct json_object *object, const struct monitor_snapshot *snapshot,
 	json__count(object, "blocks_in_flight", snapshot->engine.in_flight);
 	json__count(object, "blocks_ahead", snapshot->engine.ahead);
 	json__count(object, "io_depth", snapshot->io_depth);
+	json__count(object, "gap_bytes", snapshot->gap_bytes);
 	json__count(object, "readahead_limit", snapshot->readahead_limit);
 	json__number(object, "coverage", recovery__coverage(&snapshot->recovery), 6);
 	statistics__add_counters(json__object(object, "counters"), &snapshot->recovery);

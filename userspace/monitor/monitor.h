@@ -36,6 +36,7 @@ struct monitor_snapshot
 	const char *backend;		/* how blocks are read */
 	struct engine_state engine; /* what it has to do */
 	unsigned	io_depth;		/* most blocks in flight */
+	unsigned	gap_bytes;		/* longest gap that requests read, too, bytes */
 	unsigned	readahead_limit;	/* most blocks read ahead of redo */
 	struct counters recovery;	/* of this recovery */
 	struct counters total;		/* of all, this one too */

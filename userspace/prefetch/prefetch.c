@@ -183,6 +183,7 @@ make_snapshot(struct prefetch *prefetch)
 		.backend = prefetch->backend->name,
 		.engine = engine__state(prefetch->engine),
 		.io_depth = control__depth(control),
+		.gap_bytes = control->gap_bytes,
 		.readahead_limit = control->readahead_limit,
 		.recovery = *update_counters(prefetch),
 		.total = prefetch->ended,

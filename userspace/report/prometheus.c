@@ -115,6 +115,8 @@ static const struct family families[] = {
 	RECOVERY("blocks_ahead", FORM_NUMBER, "blocks_ahead",
 			 "Blocks in flight or read that redo has not reached"),
 	RECOVERY("io_depth_blocks", FORM_NUMBER, "io_depth", "Most blocks in flight now"),
+	RECOVERY("gap_bytes", FORM_NUMBER, "gap_bytes",
+			 "Longest gap between two blocks that requests read, too"),
 	RECOVERY("readahead_limit_blocks", FORM_NUMBER, "readahead_limit",
 			 "Most blocks read ahead of redo now"),
 	RECOVERY("coverage_ratio", FORM_NUMBER, "coverage",
