@@ -172,6 +172,15 @@ def huge_pages():
     return int(number) * int(size.split()[0]) * 1024 if number and size else 0
 
 
+def proactive_reclaim(sysfs='/sys'):
+    """Does the kernel evict pages that look cold to DAMON, though memory is free?"""
+    if first_line(f'{sysfs}/module/damon_reclaim/parameters/enabled') == 'Y':
+        return True
+    return any(first_line(f'{daemon}/state') == 'on' and first_line(action) == 'pageout'
+               for daemon in glob.glob(f'{sysfs}/kernel/mm/damon/admin/kdamonds/[0-9]*')
+               for action in glob.glob(f'{daemon}/contexts/*/schemes/*/action'))
+
+
 def describe(directory, checkout):
     """Facts of the machine that every result carries."""
     pages = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
@@ -181,6 +190,7 @@ def describe(directory, checkout):
         'cpu_model': first_line('/proc/cpuinfo', 'model name') or platform.machine(),
         'memory_bytes': pages,
         'huge_pages_bytes': huge_pages(),
+        'proactive_reclaim': proactive_reclaim(),
         'device': device_text(directory),
         'filesystem': mount_of(directory)[2],
         'commit': commit_of(checkout),

@@ -121,7 +121,9 @@ def markdown(scenario, result, pictures=()):
              f'Device {header["device_name"]}, size {header["size"]}. {machine}. Medians; ratios '
              'are medians of those within rounds, with the least and the greatest' +
              (f'; {HEALTH[header["model_healthy"]]}' if 'model_healthy' in header else '') + '.' +
-             steal(result.runs), '']
+             steal(result.runs) +
+             (' The kernel evicted pages that looked cold, though memory was free (DAMON).'
+              if header.get('proactive_reclaim') else ''), '']
     for case, rows in medians(result.runs, scenario.measures).items():
         lines += case_lines(scenario, result, case, rows)
     if scenario.summary and result.runs:
