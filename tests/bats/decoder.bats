@@ -26,6 +26,10 @@ setup() {
 	[ "$(nproc)" -gt 1 ] || [[ " ${BATS_TEST_TAGS[*]-} " == *" one-cpu "* ]] || skip "there is one CPU"
 }
 
+# The decoder begins behind what the startup process has decoded itself: with the default, behind
+# most of this WAL.
+redoahead_settings+=(redoahead.lookahead=65536)
+
 # Where tests beside this one take all CPUs, the decoder would be too slow for redo.
 [ "$(id -u)" -ne 0 ] || as_user=(nice -n -10 "${as_user[@]}")
 
