@@ -401,9 +401,9 @@ feed_from_archive() {		# DATA
 			mv "$segment" "$data.store"
 		fi
 	done
+	settings "$data" restore_command="$WORK/restore $data.archive %f %p" hot_standby=off
 	# Looking ahead waits for WAL, too: with the default, redo would begin when most has come.
-	settings "$data" restore_command="$WORK/restore $data.archive %f %p" hot_standby=off \
-		redoahead.lookahead=65536
+	grep -q '^redoahead.lookahead ' "$data/postgresql.auto.conf" || settings "$data" redoahead.lookahead=65536
 	as_server_user touch "$data/recovery.signal"
 }
 
