@@ -156,6 +156,7 @@ EOF
 	"$status_metrics" <"$documents/streaming.json" >"$work/metrics"
 	all_names "$work/metrics" >"$work/exist"
 	[ "$(wc -l <"$work/exist")" -gt 60 ]
+	grep -q '^redoahead_recovery_gap_bytes{.*} 65536$' "$work/metrics"
 	local file
 	for file in "$monitoring"/{redoahead.rules.yml,redoahead.rules.test.yml,redoahead-dashboard.json,README.md}; do
 		tool names "$file" | sort -u >"$work/named"

@@ -52,6 +52,7 @@ disconnect_server() {
 	wait_until "the reads in the status" status_is 500 recovery counters blocks_read
 	[ "$(status_field recovery replay_lsn)" = None ]
 	[ "$(status_field recovery lookahead_bytes)" = None ]
+	[ "$(status_field recovery gap_bytes)" = 0 ]
 	echo 1 >&7
 	wait_until "the position" status_is 0/00000001 recovery replay_lsn
 	echo 10000001 >&7

@@ -72,7 +72,7 @@ class Tables(unittest.TestCase):
         runs = [{**run, 'steal': 0.02} for run in runs_of({'a': (1, 2)}, 'tps', 'c')]
         self.assertIn('The host gave 2% of', report.markdown(SCENARIO, result_of(runs)))
 
-    def test_report_says_that_the_kernel_evicted_pages(self):
+    def test_report_says_that_the_kernel_may_have_evicted_pages(self):
         runs = runs_of({'a': (1, 2)}, 'tps', 'c')
         self.assertIn('(DAMON)', report.markdown(SCENARIO, result_of(runs, proactive_reclaim=True)))
         self.assertNotIn('(DAMON)', report.markdown(SCENARIO, result_of(runs, proactive_reclaim=False)))

@@ -173,7 +173,7 @@ def huge_pages():
 
 
 def proactive_reclaim(sysfs='/sys'):
-    """Does the kernel evict pages that look cold to DAMON, though memory is free?"""
+    """May the kernel evict pages that look cold to DAMON, though memory is free?"""
     if first_line(f'{sysfs}/module/damon_reclaim/parameters/enabled') == 'Y':
         return True
     return any(first_line(f'{daemon}/state') == 'on' and first_line(action) == 'pageout'

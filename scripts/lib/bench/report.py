@@ -122,7 +122,7 @@ def markdown(scenario, result, pictures=()):
              'are medians of those within rounds, with the least and the greatest' +
              (f'; {HEALTH[header["model_healthy"]]}' if 'model_healthy' in header else '') + '.' +
              steal(result.runs) +
-             (' The kernel evicted pages that looked cold, though memory was free (DAMON).'
+             (' The kernel may have evicted pages that looked cold, though memory was free (DAMON).'
               if header.get('proactive_reclaim') else ''), '']
     for case, rows in medians(result.runs, scenario.measures).items():
         lines += case_lines(scenario, result, case, rows)
