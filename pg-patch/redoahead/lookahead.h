@@ -24,7 +24,7 @@ typedef struct PendingRef
 	OffsetNumber tuple;			/* tuple that redo changes or removes (cpu_prefetch.c) */
 	bool		moves;			/* its removal moves other tuples */
 	uint8		block_id;		/* which block reference of the record */
-	bool		submitted;		/* the daemon was given the block to read */
+	bool		reads;			/* redo has to read the block */
 } PendingRef;
 
 typedef struct Lookahead

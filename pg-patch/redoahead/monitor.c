@@ -10,7 +10,6 @@
 
 #include "access/xlogprefetcher.h"
 #include "access/xlogrecovery.h"
-#include "storage/bufmgr.h"
 
 #include "decoder.h"
 #include "monitor.h"
@@ -27,7 +26,6 @@ static void
 start_prefetching(Prefetcher *p)
 {
 	p->kernel_failed = false;
-	prefetcher__forget(p);
 	prefault__start(&p->prefault);
 	XLogPrefetchReconfigure();
 }
@@ -46,32 +44,16 @@ log_connection(const Prefetcher *p)
 					   redoahead_lookahead) : 0));
 }
 
-/*
- * The daemon has gone, or does not respond.  Of what was submitted and may not
- * have been read, have the kernel read the next blocks: as many as the built-in
- * prefetching has in flight.
- */
+/* The daemon has gone, or does not respond.  The queue stays, see submit__to_kernel(). */
 static void
 stop_prefetching(Prefetcher *p)
 {
-	const Prefetcher *from = decoder ? decoder__replaying(p) : p;
-	const Lookahead *l = &from->lookahead;
-
 	XLogPrefetchReconfigure();
 	decoder__stop(p);
-	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
-
-	for (uint32 i = l->replaying; i != lookahead__end(l) && submit__kernel_has_room(p); i++)
-	{
-		const PendingRef *ref = lookahead__ref(l, i);
-		const RecentBlock *recent = &from->recent.blocks[ref->recent];
-
-		/* The entry may be that of another block by now. */
-		if (ref->submitted && recent->lsn == ref->lsn &&
-			recent->key.fork_kind >> 8 == REDOAHEAD_KIND_RELATION)
-			(void) submit__to_kernel(p, &recent->key, ref->lsn);
-	}
+	p->distance = 0;
 	prefetcher__forget(p);
+	p->kernel_next = p->lookahead.replaying;
+	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 }
 
 /*
@@ -114,6 +96,7 @@ monitor__check(Prefetcher *p)
 		case CONNECTION_EVENT_CONNECTED:
 			log_connection(p);
 			start_prefetching(p);
+			submit__queue(p);
 			break;
 		case CONNECTION_EVENT_RESPONDING:
 			start_prefetching(p);

@@ -100,7 +100,7 @@ prefetcher__allocate(Prefetcher *p, int distance)
 	recent_blocks__destroy(&p->recent);
 	if (l->refs)
 		pfree(l->refs);
-	prefetcher__forget(p);
+	prefetcher__clear(p);
 	l->mask = size - 1;
 	l->refs = MemoryContextAllocExtended(TopMemoryContext, size * sizeof(PendingRef),
 										 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
@@ -122,13 +122,20 @@ prefetcher__allocate(Prefetcher *p, int distance)
 }
 
 /*
- * Forget what was submitted, and all references between decoding and replay.  The
- * recent-block cache stays, with the buffers that it knows.  Reading may go on at
- * a lower LSN.
+ * Forget what was submitted.  The recent-block cache stays, with the buffers that
+ * it knows.
  */
 void
 prefetcher__forget(Prefetcher *p)
 {
 	p->forgotten_lsn = Max(p->forgotten_lsn, p->lookahead.decode_lsn);
+}
+
+/* Forget all references between decoding and replay, too: reading may go on elsewhere. */
+void
+prefetcher__clear(Prefetcher *p)
+{
+	prefetcher__forget(p);
 	lookahead__clear(&p->lookahead);
+	p->kernel_next = 0;
 }

@@ -69,6 +69,7 @@ typedef struct Prefetcher
 									 * requested to read, circular; a power of two
 									 * above MAX_IO_CONCURRENCY */
 	uint32		kernel_requests;	/* how many there were, wraps around */
+	uint32		kernel_next;	/* position in the queue of the next block for it */
 	RingCounters last;			/* for stats.c */
 	uint64		records;		/* records that redo has come to */
 	uint64		next_check;		/* when to check the connection again, ms */
@@ -100,5 +101,6 @@ extern uint32 prefetcher__max_recent_blocks(int distance);
 extern void prefetcher__add_counters(PrefetchCounters *to, const PrefetchCounters *from);
 extern bool prefetcher__allocate(Prefetcher *p, int distance);
 extern void prefetcher__forget(Prefetcher *p);
+extern void prefetcher__clear(Prefetcher *p);
 
 #endif							/* REDOAHEAD_PREFETCHER_H */

@@ -130,6 +130,13 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 		return true;
 	}
 	p->distance = 0;
+	if (connection__is_ready(&p->connection) &&
+		(uint32) distance > p->connection.emitter.capacity)
+	{
+		/* What is in the queue has to go into the new ring first. */
+		connection__renew(&p->connection);
+		distance = p->connection.emitter.capacity;
+	}
 	if (!connection__is_ready(&p->connection) ||
 		!prefetcher__allocate(p, distance))
 	{
@@ -137,8 +144,6 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 		return false;
 	}
 
-	if ((uint32) distance > p->connection.emitter.capacity)
-		connection__renew(&p->connection);
 	p->distance = distance;
 	*max_distance = distance;
 	*decode_buffer_size = prefetcher__decode_buffer_size(p);
@@ -192,7 +197,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 	XLogPrefetchResult result;
 	RecentBlock *recent;
 	PendingRef	ref;
-	bool		submitted = false;
+	bool		reads = false;
 	bool		found;
 
 	if (!decoder_is_this)
@@ -240,10 +245,9 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 		}
 		else
 		{
-			submitted = submit__block(p, &key, record->lsn);
-			result = submitted ||
-				(!decoder_is_this && submit__to_kernel(p, &key, record->lsn)) ?
-				XLOG_PREFETCH_IO : XLOG_PREFETCH_SKIP_NEW;
+			reads = true;
+			result = submit__block(p, &key, record->lsn) ? XLOG_PREFETCH_IO :
+				XLOG_PREFETCH_SKIP_NEW;
 		}
 		/* Redo of this record brings it in, prefetched or not. */
 		recent->lsn = record->lsn;
@@ -255,7 +259,7 @@ prefetch_block(DecodedXLogRecord *record, int block_id, bool filtered)
 			.recent = recent - p->recent.blocks,
 			.buffer = recent->buffer,
 			.block_id = block_id,
-			.submitted = submitted,
+			.reads = reads,
 	};
 	cpu_prefetch__find_tuple(record, &ref);
 	/* Only the startup process may remove references. */
@@ -335,6 +339,8 @@ prefetch_record_returned(DecodedXLogRecord *record)
 	}
 	l->replaying = i;
 	cpu_prefetch__moved(p);
+	if (unlikely(prefetcher.distance == 0))
+		submit__to_kernel(&prefetcher);
 
 	if (prefetcher.records++ % RECORDS_PER_CHECK == 0)
 		monitor__check(&prefetcher);
@@ -377,7 +383,7 @@ prefetch_reset(void)
 
 	decoder__reset(p);
 	memset(&p->slru, 0, sizeof(p->slru));
-	prefetcher__forget(p);
+	prefetcher__clear(p);
 	memset(p->kernel_lsns, 0, sizeof(p->kernel_lsns));
 	p->lookahead.replay_lsn = p->lookahead.decode_lsn = InvalidXLogRecPtr;
 }

@@ -7,28 +7,66 @@
  */
 #include "postgres.h"
 
+#include "access/xlogprefetcher.h"
+#include "storage/bufmgr.h"
 #include "storage/smgr.h"
 
 #include "buffers.h"
 #include "submit.h"
 
 /*
- * Have the kernel read a block for the record at lsn, as the built-in prefetching
- * does: for at most maintenance_io_concurrency references between decoding and
- * replay.  An error, for example because a file can't be opened, must not end
- * recovery here: redo may never need the block.  Log it, and do not try again until
- * a daemon is connected.
+ * The block of a reference in the queue, if redo has to read it; else NULL.  The entry
+ * may be that of another block by now.
  */
-bool
-submit__to_kernel(Prefetcher *p, const BlockKey *key, XLogRecPtr lsn)
+static const BlockKey *
+block_to_read(const Prefetcher *p, const PendingRef *ref)
+{
+	const RecentBlock *recent = &p->recent.blocks[ref->recent];
+
+	return ref->reads && recent->lsn == ref->lsn &&
+		recent->key.fork_kind >> 8 == REDOAHEAD_KIND_RELATION ? &recent->key : NULL;
+}
+
+/* Submit to a new daemon what is in the queue: the last daemon may have read none of it. */
+void
+submit__queue(Prefetcher *p)
+{
+	const Lookahead *l = &p->lookahead;
+
+	for (uint32 i = l->replaying; i != l->head; i++)
+	{
+		const PendingRef *ref = lookahead__ref(l, i);
+		const BlockKey *key = block_to_read(p, ref);
+
+		if (key)
+			(void) submit__block(p, key, ref->lsn);
+	}
+}
+
+/* Are fewer than maintenance_io_concurrency blocks that the kernel reads not used yet? */
+static bool
+kernel_has_room(const Prefetcher *p)
+{
+	uint32		oldest = p->kernel_requests - maintenance_io_concurrency;
+	XLogRecPtr	lsn = p->kernel_lsns[oldest % lengthof(p->kernel_lsns)];
+
+	return recovery_prefetch != RECOVERY_PREFETCH_OFF && maintenance_io_concurrency > 0 &&
+		(lsn == InvalidXLogRecPtr || lsn < p->lookahead.replay_lsn);
+}
+
+/*
+ * Have the kernel read a block.  Returns whether it does.  An error, for example because
+ * a file can't be opened, must not end recovery here: redo may never need the block.
+ * Log it, and do not try again until a daemon is connected.
+ */
+static bool
+prefetch_by_kernel(Prefetcher *p, const BlockKey *key)
 {
 	RelFileLocator rlocator = {.spcOid = key->spc,.dbOid = key->db,
 	.relNumber = key->rel};
 	MemoryContext context = CurrentMemoryContext;
 	volatile bool initiated = false;
 
-	if (p->kernel_failed || !submit__kernel_has_room(p))
-		return false;
 	PG_TRY();
 	{
 		initiated = PrefetchSharedBuffer(smgropen(rlocator, INVALID_PROC_NUMBER),
@@ -45,13 +83,33 @@ submit__to_kernel(Prefetcher *p, const BlockKey *key, XLogRecPtr lsn)
 		p->kernel_failed = true;
 		ereport(LOG,
 				(errmsg("redoahead: could not prefetch a block: %s", error->message),
-				 errdetail("Blocks that the daemon does not take are not prefetched any more, until the next daemon is connected.")));
+				 errdetail("Blocks that the last daemon was to read are not prefetched any more, until the next daemon is connected.")));
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
-	if (initiated)
-		p->kernel_lsns[p->kernel_requests++ % lengthof(p->kernel_lsns)] = lsn;
 	return initiated;
+}
+
+/*
+ * There is no daemon any more: have the kernel read the next blocks in the queue, which
+ * the built-in prefetching does not know.  It has as many in flight, at most
+ * maintenance_io_concurrency.
+ */
+void
+submit__to_kernel(Prefetcher *p)
+{
+	const Lookahead *l = &p->lookahead;
+
+	if ((int32) (p->kernel_next - l->replaying) < 0)
+		p->kernel_next = l->replaying;
+	for (; p->kernel_next != l->head && !p->kernel_failed && kernel_has_room(p); p->kernel_next++)
+	{
+		const PendingRef *ref = lookahead__ref(l, p->kernel_next);
+		const BlockKey *key = block_to_read(p, ref);
+
+		if (key && prefetch_by_kernel(p, key))
+			p->kernel_lsns[p->kernel_requests++ % lengthof(p->kernel_lsns)] = ref->lsn;
+	}
 }
 
 /* Submit what redo reads although the WAL does not name it, unless done lately. */

@@ -5,27 +5,15 @@
 #ifndef REDOAHEAD_SUBMIT_H
 #define REDOAHEAD_SUBMIT_H
 
-#include "storage/bufmgr.h"
-
 #include "outbox.h"
 #include "prefetcher.h"
 
 /* References that are put into the ring before the daemon sees them, at most. */
 #define REFS_PER_PUBLISH	32
 
-extern bool submit__to_kernel(Prefetcher *p, const BlockKey *key, XLogRecPtr lsn);
+extern void submit__queue(Prefetcher *p);
+extern void submit__to_kernel(Prefetcher *p);
 extern void submit__implied(Prefetcher *p, const struct redoahead_ref *refs, int n);
-
-/* Are fewer than maintenance_io_concurrency blocks that the kernel reads not used yet? */
-static inline bool
-submit__kernel_has_room(const Prefetcher *p)
-{
-	uint32		oldest = p->kernel_requests - maintenance_io_concurrency;
-	XLogRecPtr	lsn = p->kernel_lsns[oldest % lengthof(p->kernel_lsns)];
-
-	return maintenance_io_concurrency > 0 &&
-		(lsn == InvalidXLogRecPtr || lsn < p->lookahead.replay_lsn);
-}
 
 /* Let the daemon see what has been put into the ring. */
 static inline void

@@ -152,6 +152,52 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	daemon_has_read "$DATA" 1000
 }
 
+# Recover with a daemon that is lost when the server has looked ahead as far as it may, and
+# stop redo there, with its process id in $startup.
+lose_daemon_and_stop() {
+	settings "$DATA" redoahead.lookahead=1048576 redoahead.decode_buffer_size=256MB
+	start_fake "$DATA" leaves-late
+	evict "$DATA"
+	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'redoahead: lost'
+	startup=$(startup_pid "$DATA")
+	wait_until "the stop" is_stopped "$startup"
+	stop_fake
+}
+
+# Lost otherwise: prefetching of all that was decoded when a daemon was restarted, which redo
+# would read block by block.
+@test "a new daemon is given what the server has looked ahead for the last one" {
+	lose_daemon_and_stop
+	start_daemon "$DATA"
+	# The same socket by another name is looked for at once.
+	settings "$DATA" redoahead.socket="$DATA/pg_stat_tmp/redoahead.sock"
+	kill -HUP "$(head -n 1 "$DATA/postmaster.pid")"
+	wait_until "the signal" grep -q '^ShdPnd:.*[13579bdf]$' "/proc/$startup/status"
+	kill -CONT "$startup"
+	wait_until "the end of recovery" is_ready "$DATA"
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+	log_is "$DATA" "$connected" "${lost}connection closed by daemon$instead" "$connected"
+	daemon_has_read "$DATA" 4000
+	same_as_stock
+}
+
+# Lost otherwise: the same, where no daemon comes back: redo would be slower than stock's.
+@test "what the server has looked ahead for a lost daemon is prefetched by the kernel" {
+	need_attach
+	lose_daemon_and_stop
+	strace -qq -o "$CASE/calls" -p "$startup" -e trace=fadvise64 -e signal=none 3>&- &
+	tracer=$!
+	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$startup/status"
+	kill -CONT "$startup"
+	wait_until "the end of recovery" is_ready "$DATA"
+	stop_server "$DATA"
+	wait "$tracer"
+	grep -c POSIX_FADV_WILLNEED "$CASE/calls"
+	[ "$(grep -c POSIX_FADV_WILLNEED "$CASE/calls")" -ge 4000 ]
+	same_as_stock
+}
+
 @test "a daemon that is stopped in mid-recovery is noticed, not waited for, and used again when it responds" {
 	begin_with_daemon
 	kill -STOP "$DAEMON"

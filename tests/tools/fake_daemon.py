@@ -18,6 +18,7 @@ is removed.  The default is 1, and 0 means any number.  MODE is one of:
   garbage-reply   answers with bytes that are no reply
   wrong-version   speaks another version of the protocol
   disconnects     accepts, and closes the connection
+  leaves-late     the same, when the server has emitted 4000 references
   dead            accepts, and does nothing more
   idle            moves its heartbeat, but takes no references
   chatters        sends a byte after its reply
@@ -153,6 +154,10 @@ class Server:
     def disconnects(self):
         self.connection.send(reply())
         self.wait_for_references()
+
+    def leaves_late(self):
+        self.connection.send(reply())
+        self.wait_for_references(4000)
 
     def dead(self):
         self.connection.send(reply())
