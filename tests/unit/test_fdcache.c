@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,6 +119,34 @@ TEST(test_pinned_files_stay)
 	fdcache__unpin(one);
 	fdcache__unpin(one);
 	fdcache__unpin(three);
+}
+
+/* Lost otherwise: blocks for which redo would wait, though a descriptor will be free soon. */
+TEST(test_without_a_descriptor_a_block_waits)
+{
+	struct rlimit before;
+	struct rlimit none;
+	struct fdcache_file *one;
+	struct fdcache_file *two;
+	int			err;
+
+	create(2);
+	one = pin(1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = try_pin(2, &two);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(err, -EBUSY);
+	fdcache__unpin(one);
+	fdcache__unpin(pin(2));
+	/* If no file is open, there is nothing to wait for. */
+	fdcache__clear(cache);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = try_pin(2, &two);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(err, -EMFILE);
 }
 
 TEST(test_missing_and_strange_files)

@@ -170,8 +170,8 @@ fdcache__find(struct fdcache *cache, const struct relpath_key *key)
 }
 
 /*
- * Find or open a segment file and pin it.  Returns -EBUSY if all slots are
- * pinned; try again after a request has completed.
+ * Find or open a segment file and pin it.  Returns -EBUSY if there is no slot, or no
+ * descriptor, and all open files are pinned; try again after a request has completed.
  */
 int
 fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
@@ -196,9 +196,8 @@ fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 
 	relpath__format(key, layout, path);
 	fd = open_file(cache, path);
-	if ((fd == -EMFILE || fd == -ENFILE) &&
-		evict(cache, cache->used / 2 + 1, counters) > 0)
-		fd = open_file(cache, path);
+	if ((fd == -EMFILE || fd == -ENFILE) && cache->used > 0)
+		fd = evict(cache, cache->used / 2 + 1, counters) > 0 ? open_file(cache, path) : -EBUSY;
 	if (fd < 0)
 		return fd;
 	entry = hash__add(&cache->slots_by_key, key);
@@ -224,18 +223,6 @@ fdcache__unpin(struct fdcache_file *file)
 	file->pins--;
 }
 
-/* Close the file now if it was unlinked. */
-void
-fdcache__check(struct fdcache *cache, struct fdcache_file *file, struct counters *counters)
-{
-	struct stat st;
-
-	if (file->pins > 0 || (fstat(file->fd, &st) == 0 && st.st_nlink > 0))
-		return;
-	close_file(cache, file);
-	counters->files_dropped++;
-}
-
 /* Close unlinked and idle files, if the last time is long enough ago; to be called often. */
 void
 fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters)
@@ -246,16 +233,17 @@ fdcache__sweep(struct fdcache *cache, uint64_t now_us, struct counters *counters
 	for (unsigned i = 0; i < cache->capacity && cache->used > 0; i++)
 	{
 		struct fdcache_file *file = &cache->slots[i];
+		struct stat st;
 
-		if (file->fd < 0)
+		if (file->fd < 0 || file->pins > 0)
 			continue;
-		if (file->pins == 0 && ++file->idle_sweeps >= IDLE_SWEEPS)
-		{
-			close_file(cache, file);
+		if (++file->idle_sweeps >= IDLE_SWEEPS)
 			counters->files_evicted++;
-		}
+		else if (fstat(file->fd, &st) < 0 || st.st_nlink == 0)
+			counters->files_dropped++;
 		else
-			fdcache__check(cache, file, counters);
+			continue;
+		close_file(cache, file);
 	}
 }
 

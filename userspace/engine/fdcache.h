@@ -30,8 +30,6 @@ int			fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 						 const struct relpath_layout *layout,
 						 struct fdcache_file **file, struct counters *counters);
 void		fdcache__unpin(struct fdcache_file *file);
-void		fdcache__check(struct fdcache *cache, struct fdcache_file *file,
-						   struct counters *counters);
 void		fdcache__sweep(struct fdcache *cache, uint64_t now_us,
 						   struct counters *counters);
 void		fdcache__clear(struct fdcache *cache);

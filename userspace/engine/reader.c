@@ -213,10 +213,7 @@ complete(struct reader *reader, uint32_t token, int32_t result)
 	if (result < 0)
 		fail_blocks(reader, run, 0, counters__fail_reason(result), latency_us);
 	else if (present < run->blocks)
-	{
 		fail_blocks(reader, run, present, FAIL_BEYOND_EOF, latency_us);
-		fdcache__check(reader->files, file, &reader->counters);
-	}
 }
 
 /*
@@ -322,13 +319,6 @@ reader__reap(struct reader *reader, unsigned want, unsigned wait_us)
 	for (int i = 0; i < n; i++)
 		complete(reader, reader->done[i].token, reader->done[i].result);
 	return n;
-}
-
-/* Requests in flight. */
-unsigned
-reader__requests(const struct reader *reader)
-{
-	return reader->io_depth - reader->free_count;
 }
 
 /* The backend is given up: count the blocks in flight, of which no result will be known. */
