@@ -38,7 +38,7 @@ struct block_queue_entry
 	enum entry_state state;		/* its state */
 };
 
-/* Make a queue of at least so many entries, up to BLOCK_QUEUE_MAX_ENTRIES. */
+/* Make a queue of at least so many entries. */
 int
 block_queue__create(struct block_queue *queue, unsigned entries)
 {

@@ -10,9 +10,8 @@
 
 #include "cluster/relpath.h"
 
-/* Least and greatest size of a queue, blocks. */
+/* Least size of a queue, blocks. */
 #define BLOCK_QUEUE_MIN_ENTRIES	256
-#define BLOCK_QUEUE_MAX_ENTRIES	(1024 * 1024)
 
 /* Most blocks of a sweep; sorting them takes about 50 ms. */
 #define BLOCK_QUEUE_MAX_SWEEP		(128 * 1024)

@@ -23,8 +23,6 @@
  *
  * Knows no engine, no clock and no files.
  */
-#include <string.h>
-
 #include "engine/control.h"
 
 /* A sample takes so many blocks per block of depth, and at least so long, us. */

@@ -75,10 +75,10 @@ engine__begin(struct engine *engine, const struct relpath_layout *layout, bool r
 	reader__begin(&engine->reader, layout);
 	engine->moved_us = engine->checked_us = engine->reader.now_us;
 	engine->memory_us = engine->replay_lsn = engine->newest_lsn = engine->offered_us = 0;
+	engine->wal_next = 0;
 	block_queue__clear(&engine->queue);
-	walahead__begin(&engine->wal, layout);
 	engine->revalidate = engine->revalidate_end = 0;
-	engine->blocked = engine->limited = engine->gathers = false;
+	engine->limited = engine->gathers = false;
 	engine->no_residency = !residency_works;
 	engine->queries = false;
 	control__begin(&engine->control, engine->reader.now_us);
@@ -177,7 +177,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	submit__all(engine, decode_lsn);
 	steer(engine);
 
-	requests = reader__requests(&engine->reader);
+	requests = engine->reader.io_depth - engine->reader.free_count;
 	if (requests == 0)
 		return 0;
 
@@ -186,7 +186,7 @@ engine__run(struct engine *engine, uint64_t replay_lsn, uint64_t decode_lsn,
 	 * wake-up costs more than a read, and the rest keeps the disk busy.
 	 */
 	want = requests / 4;
-	if (want == 0 || engine->blocked)
+	if (want == 0)
 		want = 1;
 	return reader__reap(&engine->reader, want,
 						engine->queue.queued == 0 || engine->gathers ? spare_wait_us : busy_wait_us);

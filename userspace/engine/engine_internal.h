@@ -16,10 +16,9 @@ struct engine
 	struct reader reader;		/* reads blocks */
 	struct control control;		/* how many blocks, and how far ahead */
 	struct block_queue queue;	/* blocks to read */
-	struct walahead wal;		/* WAL to read */
+	uint64_t	wal_next;		/* WAL before this LSN has been submitted */
 	uint64_t	offered_us;		/* time at which the last references came, us */
 	uint64_t	newest_lsn;		/* latest record with a reference */
-	bool		blocked;		/* no descriptor until a request completes */
 	bool		limited;		/* more is wanted than may be in flight */
 	bool		busy;			/* was more wanted in the last round? */
 	bool		gathers;		/* queued blocks wait until there are more of them */

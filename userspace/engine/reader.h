@@ -51,7 +51,6 @@ void		reader__release(struct reader *reader, const struct block_run *run);
 int			reader__submit(struct reader *reader, const struct block_run *run);
 void		reader__abandon(struct reader *reader);
 int			reader__reap(struct reader *reader, unsigned want, unsigned wait_us);
-unsigned	reader__requests(const struct reader *reader);
 void		reader__log(struct reader *reader, const struct block_run *run, uint32_t first,
 						  uint32_t blocks, const char *result, uint64_t latency_us);
 

@@ -90,10 +90,7 @@ submit_run(struct engine *engine, const struct block_run *run)
 	{
 		submitted = reader__submit(&engine->reader, run);
 		if (submitted < 0)
-		{
-			engine->blocked = true;
 			return false;
-		}
 		outcome = submitted == 0 ? BLOCK_REFUSED :
 			residency == RESIDENT_NONE ? BLOCK_READ_ABSENT : BLOCK_SUBMITTED;
 	}
@@ -123,18 +120,14 @@ submit_wal(struct engine *engine, uint64_t decode_lsn, uint64_t ahead)
 		engine->reader.layout.block_size;
 	struct block_run run;
 
-	while (walahead__next(&engine->wal, limit, decode_lsn, engine->reader.wal_lsn, &run) &&
+	while (walahead__next(&engine->wal_next, &engine->reader.layout, limit, decode_lsn,
+						  engine->reader.wal_lsn, &run) &&
 		   (run.lsn < decode_lsn || run.lsn - decode_lsn < ahead))
 	{
-		if (!has_room(engine, reader__weight(&run)))
+		if (!has_room(engine, reader__weight(&run)) || reader__submit(&engine->reader, &run) < 0)
 			return false;
-		if (reader__submit(&engine->reader, &run) < 0)
-		{
-			engine->blocked = true;
-			return false;
-		}
 		/* A segment that is missing is the end of WAL. */
-		walahead__take(&engine->wal, &run);
+		engine->wal_next = run.lsn + (uint64_t) run.blocks * engine->reader.layout.block_size;
 	}
 	return true;
 }
@@ -166,14 +159,13 @@ submit_evicted(struct engine *engine)
 			engine->revalidate_end = engine->revalidate;
 			break;
 		}
+		if (residency == -ENOENT)
+			continue;
 		reader->counters.blocks_revalidated++;
-		if (residency == RESIDENT_ALL || residency == -ENOENT)
+		if (residency == RESIDENT_ALL)
 			continue;
 		if (reader__submit(reader, &run) < 0)
-		{
-			engine->blocked = true;
 			return false;
-		}
 		engine->revalidate_end = engine->revalidate + 1 + REVALIDATE_BLOCKS;
 		if (engine->revalidate_end > last)
 			engine->revalidate_end = last;
@@ -249,7 +241,7 @@ void
 submit__all(struct engine *engine, uint64_t decode_lsn)
 {
 	engine->busy = engine->limited;
-	engine->blocked = engine->limited = engine->gathers = false;
+	engine->limited = engine->gathers = false;
 	if (submit_wal(engine, decode_lsn, WAL_FIRST) && submit_evicted(engine) &&
 		submit_deadline(engine) && submit_wal(engine, decode_lsn, UINT64_MAX))
 		submit_sweeps(engine);

@@ -24,30 +24,20 @@
 /* Part of the read-ahead limit that may hold WAL. */
 #define WAL_PART	4
 
-/* A recovery begins. */
-void
-walahead__begin(struct walahead *wal, const struct relpath_layout *layout)
-{
-	*wal = (struct walahead)
-	{
-		.timeline = layout->timeline,.segment_bytes = layout->wal_segment_bytes,
-			.block_size = layout->block_size
-	};
-}
-
 /*
- * The next part to read, given the read-ahead limit in bytes, the decode LSN, and the latest
- * position where a page of WAL has been read, 0 if none has; false if that is far enough.
+ * The next part to read: all before *next has been submitted, or 0.  Given the read-ahead
+ * limit in bytes, the decode LSN, and the latest position where a page of WAL has been read,
+ * 0 if none has.  False if that is far enough.
  */
 bool
-walahead__next(struct walahead *wal, uint64_t limit_bytes, uint64_t decode_lsn,
-			   uint64_t known_lsn, struct block_run *run)
+walahead__next(uint64_t *next, const struct relpath_layout *layout, uint64_t limit_bytes,
+			   uint64_t decode_lsn, uint64_t known_lsn, struct block_run *run)
 {
 	uint64_t	ahead = limit_bytes / WAL_PART;
-	uint64_t	segments = (UINT64_C(1) << 32) / (wal->segment_bytes > 0 ? wal->segment_bytes : 1);
+	uint64_t	segments;
 	uint64_t	segment;
 
-	if (wal->timeline == 0 || decode_lsn == 0 || decode_lsn > UINT64_MAX - 2 * WAL_AHEAD)
+	if (layout->timeline == 0 || decode_lsn == 0 || decode_lsn > UINT64_MAX - 2 * WAL_AHEAD)
 		return false;
 
 	if (ahead > WAL_AHEAD)
@@ -55,31 +45,25 @@ walahead__next(struct walahead *wal, uint64_t limit_bytes, uint64_t decode_lsn,
 	if (ahead < MIN_AHEAD)
 		ahead = MIN_AHEAD;
 	/* The decode LSN may jump. */
-	if (wal->next < decode_lsn || wal->next > decode_lsn + WAL_AHEAD + WAL_CHUNK)
-		wal->next = decode_lsn / WAL_CHUNK * WAL_CHUNK;
+	if (*next < decode_lsn || *next > decode_lsn + WAL_AHEAD + WAL_CHUNK)
+		*next = decode_lsn / WAL_CHUNK * WAL_CHUNK;
 	if (known_lsn < decode_lsn)
 		known_lsn = decode_lsn;
-	if (wal->next >= decode_lsn + ahead ||
-		(wal->next > known_lsn && wal->next - known_lsn >= UNKNOWN_AHEAD))
+	if (*next >= decode_lsn + ahead ||
+		(*next > known_lsn && *next - known_lsn >= UNKNOWN_AHEAD))
 		return false;
 
-	segment = wal->next / wal->segment_bytes;
+	segments = (UINT64_C(1) << 32) / layout->wal_segment_bytes;
+	segment = *next / layout->wal_segment_bytes;
 	*run = (struct block_run)
 	{
 		.key = {
-			.kind = RELPATH_KIND_WAL,.spc = wal->timeline,
+			.kind = RELPATH_KIND_WAL,.spc = layout->timeline,
 			.db = (uint32_t) (segment / segments),.rel = (uint32_t) (segment % segments)
 		},
-		.block = (uint32_t) (wal->next % wal->segment_bytes / wal->block_size),
-		.blocks = WAL_CHUNK / wal->block_size,
-		.lsn = wal->next
+		.block = (uint32_t) (*next % layout->wal_segment_bytes / layout->block_size),
+		.blocks = WAL_CHUNK / layout->block_size,
+		.lsn = *next
 	};
 	return true;
-}
-
-/* The part that walahead__next returned last has been submitted. */
-void
-walahead__take(struct walahead *wal, const struct block_run *run)
-{
-	wal->next = run->lsn + WAL_CHUNK;
 }
