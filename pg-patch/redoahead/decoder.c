@@ -75,7 +75,6 @@ static struct
 	XLogSegNo	segment;		/* in the process title */
 } run = {.next_wait = RECORDS_BEFORE_NEXT};
 
-static uint32 wait_event;		/* while waiting for a record; 0 before the first run */
 
 /*
  * May a run begin now?  Only on the last timeline: before that, which file has the next
@@ -148,8 +147,6 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 		log_refusal(p, buffer_size);
 		return;
 	}
-	if (wait_event == 0)
-		wait_event = WaitEventExtensionNew("RedoaheadDecodedRecord");
 
 	prefetcher__add_counters(&p->counters, &counters);
 	d->begin_lsn = last->next_lsn;
@@ -294,7 +291,7 @@ has_record(void)
 		if (begun == 0)
 			begun = now_ms();
 		run.stalled = now_ms() - begun > STALL_TIMEOUT_MS;
-		pgstat_report_wait_start(wait_event);
+		pgstat_report_wait_start(PG_WAIT_EXTENSION);
 		pg_usleep(SLEEP_US);
 		pgstat_report_wait_end();
 	}

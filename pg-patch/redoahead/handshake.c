@@ -15,6 +15,7 @@
 #include "access/xlogrecovery.h"
 #include "common/relpath.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 
 #include "handshake.h"
 
@@ -26,11 +27,9 @@ int
 handshake__create_ring(Connection *c)
 {
 	struct redoahead_ring *ring;
-	uint32		capacity = REDOAHEAD_MIN_CAPACITY;
+	uint32		capacity = pg_nextpower2_32(Max(c->refs, REDOAHEAD_MIN_CAPACITY));
 	int			fd;
 
-	while (capacity < (uint32) c->refs)
-		capacity *= 2;
 	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
 
 	fd = memfd_create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);

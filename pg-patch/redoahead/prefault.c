@@ -164,8 +164,7 @@ prefault__advance(Prefault *p, int buffer)
 	int			end = Min(start + CHUNK_BUFFERS, NBuffers);
 	Latch	   *latch;
 
-	if (start >= end || redoahead_prefault == 0 ||
-		!populate(start, end, MADV_POPULATE_READ))
+	if (start >= end || !populate(start, end, MADV_POPULATE_READ))
 	{
 		p->frontier = INT_MAX;
 		return;
@@ -206,13 +205,12 @@ redoahead_prefault_main(Datum arg)
 	int			idle_ms = 0;
 
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 	shared->latch = MyLatch;
 	request_huge_pages();
 
 	while (!ShutdownRequestPending && RecoveryInProgress() && done < NBuffers &&
-		   redoahead_prefault > 0 && idle_ms < IDLE_MS)
+		   idle_ms < IDLE_MS)
 	{
 		int			wanted = pg_atomic_read_u32(&shared->wanted);
 		int			end = Min(done + CHUNK_BUFFERS, wanted);
@@ -233,11 +231,6 @@ redoahead_prefault_main(Datum arg)
 
 			idle_ms = (events & WL_TIMEOUT) ? idle_ms + WAIT_MS : 0;
 			ResetLatch(MyLatch);
-			if (ConfigReloadPending)
-			{
-				ConfigReloadPending = false;
-				ProcessConfigFile(PGC_SIGHUP);
-			}
 		}
 	}
 	shared->latch = NULL;

@@ -7,6 +7,7 @@
 
 #include "access/xlogrecord.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "common/available.h"
@@ -88,14 +89,11 @@ bool
 prefetcher__allocate(Prefetcher *p, int distance)
 {
 	Lookahead  *l = &p->lookahead;
-	uint32		size = 1024;
+	/* The last record decoded may have more references than the distance. */
+	uint32		size = pg_nextpower2_32(distance + XLR_MAX_BLOCK_ID);
 
 	if (p->allocated >= distance)
 		return true;
-
-	/* The last record decoded may have more references than the distance. */
-	while (size < (uint32) distance + XLR_MAX_BLOCK_ID)
-		size *= 2;
 
 	recent_blocks__destroy(&p->recent);
 	if (l->refs)

@@ -74,7 +74,7 @@ settings__init(void)
 							"0 leaves it to the page faults of the startup process.",
 							&redoahead_prefault,
 							64, 0, 1024,
-							PGC_SIGHUP, GUC_UNIT_MB,
+							PGC_POSTMASTER, GUC_UNIT_MB,
 							NULL, NULL, NULL);
 	DefineCustomBoolVariable("redoahead.decoder",
 							 "Decodes WAL in a background worker in crash recovery.",

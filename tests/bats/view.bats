@@ -295,7 +295,7 @@ redo_statistics() {			# SERVER DATA
 	echo "$output"
 	[ "${lines[0]}" = "redoahead.decode_buffer_size|kB|sighup|512|1048576" ]
 	[ "${lines[1]}" = "redoahead.lookahead||sighup|64|1048576" ]
-	[ "${lines[2]}" = "redoahead.prefault|MB|sighup|0|1024" ]
+	[ "${lines[2]}" = "redoahead.prefault|MB|postmaster|0|1024" ]
 	[ "${lines[3]}" = "redoahead.socket||sighup||" ]
 	[ "$(sql "$DATA" -c "show redoahead.socket")" = pg_stat_tmp/redoahead.sock ]
 	run sql "$DATA" -c 'set redoahead.lookahead = 100'
