@@ -75,7 +75,6 @@ static struct
 	XLogSegNo	segment;		/* in the process title */
 } run = {.next_wait = RECORDS_BEFORE_NEXT};
 
-
 /*
  * May a run begin now?  Only on the last timeline: before that, which file has the next
  * WAL depends on the history, and reading on after the run could miss it.

@@ -77,8 +77,8 @@ lookahead__append(Lookahead *l, const PendingRef *ref)
 {
 	/*
 	 * After a change of the distance, decoding restarts on top of what is decoded
-	 * already, so the queue may be full for a while.  Losing the oldest hints is
-	 * all that happens.
+	 * already, so the queue may be full for a while.  The oldest references are lost
+	 * then: hints for redo, and what a daemon that is lost has not read.
 	 */
 	if (lookahead__length(l) > l->mask)
 	{

@@ -44,7 +44,7 @@ log_connection(const Prefetcher *p)
 					   redoahead_lookahead) : 0));
 }
 
-/* The daemon has gone, or does not respond.  The queue stays, see submit__to_kernel(). */
+/* The daemon has gone, or does not respond.  The queue stays: see submit__to_kernel(). */
 static void
 stop_prefetching(Prefetcher *p)
 {
@@ -87,7 +87,9 @@ monitor__check(Prefetcher *p)
 			p->next_memory = now + MEMORY_INTERVAL_MS;
 			prefetcher__limit_memory(p);
 		}
-		p->connection.refs = prefetcher__distance(p);
+		/* The new ring gets what is in the queue, too. */
+		p->connection.refs = Min(prefetcher__distance(p) + lookahead__length(&p->lookahead),
+								 REDOAHEAD_MAX_CAPACITY);
 	}
 	switch (connection__poll(&p->connection, now))
 	{

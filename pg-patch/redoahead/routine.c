@@ -135,7 +135,7 @@ prefetch_configure(int *max_distance, size_t *decode_buffer_size)
 	{
 		/* What is in the queue has to go into the new ring first. */
 		connection__renew(&p->connection);
-		distance = p->connection.emitter.capacity;
+		distance = p->allocated > 0 ? p->allocated : p->connection.emitter.capacity;
 	}
 	if (!connection__is_ready(&p->connection) ||
 		!prefetcher__allocate(p, distance))

@@ -2,8 +2,8 @@
  * submit.c
  *		Submitting blocks to be read: to the daemon, or to the kernel.
  *
- * Decides nothing about the blocks that records name (routine.c does), but
- * drops those that the WAL implies if they have been submitted lately.
+ * Which blocks redo has to read of those that records name is decided in routine.c; those
+ * that the WAL implies are dropped here if they have been submitted lately.
  */
 #include "postgres.h"
 
@@ -15,15 +15,16 @@
 #include "submit.h"
 
 /*
- * The block of a reference in the queue, if redo has to read it; else NULL.  The entry
- * may be that of another block by now.
+ * The block of a reference in the queue, if redo has to read it; else NULL.  If it was
+ * submitted again for a later record, or the entry is that of another block by now, the
+ * entry's LSN is greater: redo needs that block, too.
  */
 static const BlockKey *
 block_to_read(const Prefetcher *p, const PendingRef *ref)
 {
 	const RecentBlock *recent = &p->recent.blocks[ref->recent];
 
-	return ref->reads && recent->lsn == ref->lsn &&
+	return ref->reads && recent->lsn >= ref->lsn &&
 		recent->key.fork_kind >> 8 == REDOAHEAD_KIND_RELATION ? &recent->key : NULL;
 }
 
@@ -91,9 +92,8 @@ prefetch_by_kernel(Prefetcher *p, const BlockKey *key)
 }
 
 /*
- * There is no daemon any more: have the kernel read the next blocks in the queue, which
- * the built-in prefetching does not know.  It has as many in flight, at most
- * maintenance_io_concurrency.
+ * No daemon takes references: have the kernel read the next blocks in the queue, for at most
+ * maintenance_io_concurrency references.  The built-in prefetching begins behind the queue.
  */
 void
 submit__to_kernel(Prefetcher *p)

@@ -155,7 +155,7 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 # Recover with a daemon that is lost when the server has looked ahead as far as it may, and
 # stop redo there, with its process id in $startup.
 lose_daemon_and_stop() {
-	settings "$DATA" redoahead.lookahead=1048576 redoahead.decode_buffer_size=256MB
+	settings "$DATA" redoahead.lookahead=1048576 redoahead.decode_buffer_size=256MB maintenance_io_concurrency=10
 	start_fake "$DATA" leaves-late
 	evict "$DATA"
 	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'redoahead: lost'
@@ -178,7 +178,7 @@ lose_daemon_and_stop() {
 	stop_server "$DATA"
 	stop_daemon "$DATA"
 	log_is "$DATA" "$connected" "${lost}connection closed by daemon$instead" "$connected"
-	daemon_has_read "$DATA" 4000
+	daemon_has_read "$DATA" 1000
 	same_as_stock
 }
 
@@ -186,15 +186,19 @@ lose_daemon_and_stop() {
 @test "what the server has looked ahead for a lost daemon is prefetched by the kernel" {
 	need_attach
 	lose_daemon_and_stop
-	strace -qq -o "$CASE/calls" -p "$startup" -e trace=fadvise64 -e signal=none 3>&- &
+	strace -qq -o "$CASE/calls" -p "$startup" -e trace=fadvise64,pread64 -e signal=none 3>&- &
 	tracer=$!
 	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$startup/status"
 	kill -CONT "$startup"
 	wait_until "the end of recovery" is_ready "$DATA"
 	stop_server "$DATA"
 	wait "$tracer"
-	grep -c POSIX_FADV_WILLNEED "$CASE/calls"
-	[ "$(grep -c POSIX_FADV_WILLNEED "$CASE/calls")" -ge 4000 ]
+	# Redo may find a block in shared buffers, so few may seem to be in flight for longer.
+	awk -v limit=10 '
+		/POSIX_FADV_WILLNEED/ { requested++; if (requested - read > most) most = requested - read }
+		/^pread64.* = 8192$/ && requested > read { read++ }
+		END { print requested, "requested, at most", most, "in flight"; exit !(requested >= 1000 && most <= 10 * limit) }
+	' "$CASE/calls"
 	same_as_stock
 }
 
@@ -256,30 +260,6 @@ lose_daemon_and_stop() {
 
 @test "a daemon that connects and then does nothing is noticed by its heartbeat" {
 	recover_with_fake dead "$connected" "$stalled"
-}
-
-# Recover with what the archive has, and print how many reads the server requested.
-prefetched_by() {			# SERVER DATA
-	feed_from_archive "$2"
-	evict "$2"
-	start_server --no-wait "$1" "$2"
-	feed_rest "$2"
-	sql "$2" -c 'SELECT prefetch FROM pg_stat_recovery_prefetch'
-	stop_server "$2"
-}
-
-# Lost otherwise: time for system calls, one for each reference that the daemon does not take.
-@test "a full ring costs no more reads by the kernel than stock's prefetching" {
-	local ours stock
-	settings "$DATA" redoahead.lookahead=1024
-	start_fake "$DATA" idle
-	ours=$(prefetched_by "$PATCHED" "$DATA")
-	stop_fake
-	copy_cluster "$WORK/crashed" "$CASE/stock"
-	stock=$(prefetched_by "$STOCK" "$CASE/stock")
-	echo "reads: $ours, stock $stock"
-	[ "$ours" -gt 1024 ]
-	[ "$ours" -le $((stock + 1024)) ]
 }
 
 @test "a daemon that sends what it should not is dropped" {
@@ -381,6 +361,7 @@ prefetched_by() {			# SERVER DATA
 }
 
 @test "the look-ahead can be changed back and forth in mid-recovery" {
+	settings "$DATA" redoahead.lookahead=3000
 	begin_with_daemon
 	for distance in 64 1048576 100 8192; do
 		settings "$DATA" redoahead.lookahead=$distance

@@ -196,8 +196,11 @@ fdcache__pin(struct fdcache *cache, const struct relpath_key *key,
 
 	relpath__format(key, layout, path);
 	fd = open_file(cache, path);
+	if ((fd == -EMFILE || fd == -ENFILE) &&
+		evict(cache, cache->used / 2 + 1, counters) > 0)
+		fd = open_file(cache, path);
 	if ((fd == -EMFILE || fd == -ENFILE) && cache->used > 0)
-		fd = evict(cache, cache->used / 2 + 1, counters) > 0 ? open_file(cache, path) : -EBUSY;
+		return -EBUSY;
 	if (fd < 0)
 		return fd;
 	entry = hash__add(&cache->slots_by_key, key);

@@ -25,9 +25,9 @@
 #define WAL_PART	4
 
 /*
- * The next part to read: all before *next has been submitted, or 0.  Given the read-ahead
- * limit in bytes, the decode LSN, and the latest position where a page of WAL has been read,
- * 0 if none has.  False if that is far enough.
+ * The next part to read.  *next is the end of what has been submitted, 0 at first.  Given the
+ * read-ahead limit in bytes, the decode LSN, and the latest position where a page of WAL has
+ * been read, 0 if none has.  False if that is far enough.
  */
 bool
 walahead__next(uint64_t *next, const struct relpath_layout *layout, uint64_t limit_bytes,
