@@ -5,6 +5,7 @@
 # copy, pg_amcheck and pg_checksums find nothing, and the daemon did read.
 
 load lib/servers
+load lib/feeding
 lib=$BATS_TEST_DIRNAME/lib
 
 # Make a cluster with the schema, stopped, and one table with a hole of 1 GB.

@@ -3,6 +3,7 @@
 # happens before it is complete, nothing is lost.
 
 load lib/servers
+load lib/feeding
 
 setup_file() {
 	suite_begin

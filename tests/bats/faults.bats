@@ -5,6 +5,7 @@
 # pgbench cluster from a cold cache.
 
 load lib/servers
+load lib/feeding
 
 setup_file() {
 	suite_begin

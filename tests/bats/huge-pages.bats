@@ -3,6 +3,7 @@
 
 load lib/machine
 load lib/servers
+load lib/feeding
 # bats file_tags=exclusive
 
 modes=/sys/kernel/mm/transparent_hugepage/shmem_enabled

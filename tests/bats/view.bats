@@ -4,6 +4,7 @@
 
 load lib/machine
 load lib/servers
+load lib/feeding
 
 setup_file() {
 	suite_begin

@@ -2,6 +2,7 @@
 # and check what must hold of each report.
 
 . "$BATS_TEST_DIRNAME/lib/servers.bash"
+. "$BATS_TEST_DIRNAME/lib/feeding.bash"
 . "$BATS_TEST_DIRNAME/lib/machine.bash"
 
 # Why the kernel or the rights of this process do not allow traces; nothing if they do.
