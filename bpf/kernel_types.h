@@ -18,7 +18,10 @@ struct folio___ra
 	unsigned long index;
 };
 
-/* 6.6 and later: the low byte is the order of a large folio. */
+/*
+ * 6.6 and later: the low byte is the order of a large folio.  6.1 to 6.5 have this field, too,
+ * without that.
+ */
 struct folio___flags_1
 {
 	unsigned long _flags_1;

@@ -17,14 +17,17 @@ struct piece
 	__u64		pages;			/* how many */
 };
 
-/* Pages of a folio of kernels before 6.6. */
+/* Pages of a large folio. */
 static __always_inline __u64
-old_pages_of(const void *folio)
+pages_of(const void *folio)
 {
-	unsigned char order = 0;
+	unsigned long order = 0;
 
+	/* Kernels that have both fields use the first. */
 	if (bpf_core_field_exists(struct folio___order, _folio_order))
 		order = BPF_CORE_READ((const struct folio___order *) folio, _folio_order);
+	else if (bpf_core_field_exists(struct folio___flags_1, _flags_1))
+		order = BPF_CORE_READ((const struct folio___flags_1 *) folio, _flags_1);
 	else if (bpf_core_field_exists(struct page___order, compound_order))
 		order = BPF_CORE_READ((const struct page___order *)
 							  (folio + bpf_core_type_size(struct page___ra)), compound_order);
@@ -65,13 +68,7 @@ piece_of(struct piece *piece, const void *folio, const bool btf)
 		bpf_probe_read_kernel(&flags, sizeof(flags), folio);
 	piece->pages = 1;
 	if (flags & (1UL << bpf_core_enum_value(enum pageflags___ra, PG_head___ra)))
-	{
-		if (bpf_core_field_exists(struct folio___flags_1, _flags_1))
-			piece->pages = 1ULL << (BPF_CORE_READ((const struct folio___flags_1 *) folio,
-												  _flags_1) & 31);
-		else
-			piece->pages = old_pages_of(folio);
-	}
+		piece->pages = pages_of(folio);
 	return piece->inode != NULL;
 }
 
