@@ -87,10 +87,9 @@ blocks_of(const struct piece *piece)
 }
 
 static __always_inline void
-report_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
+report_blocks(__u8 type, __u8 who, __u32 file, __u32 block, __u32 blocks)
 {
 	struct trace_pages *event = reserve_event(sizeof(*event));
-	__u32		blocks = blocks_of(piece);
 
 	if (event == NULL)
 	{
@@ -101,9 +100,15 @@ report_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
 	event->who = who;
 	event->blocks = blocks < 0xffff ? blocks : 0xffff;
 	event->file = file;
-	event->block = first_block(piece);
+	event->block = block;
 	event->pid = bpf_get_current_pid_tgid();
 	submit_event(event);
+}
+
+static __always_inline void
+report_pages(__u8 type, __u8 who, __u32 file, const struct piece *piece)
+{
+	report_blocks(type, who, file, first_block(piece), blocks_of(piece));
 }
 
 /* Mark the blocks that the current read call added itself; false if it did not request them. */
@@ -132,6 +137,10 @@ static __always_inline void
 startup_inserted(const struct piece *piece, const struct trace_file_key *key, const bool btf)
 {
 	enum call	call = present_call(btf);
+	__u32		block = first_block(piece);
+	__u32		end = block + blocks_of(piece);
+	__u32		from = end;		/* the blocks that the call requested */
+	__u32		to = end;
 	__u8		who = TRACE_WHO_SERVER;
 	__u32		file;
 
@@ -141,13 +150,22 @@ startup_inserted(const struct piece *piece, const struct trace_file_key *key, co
 	{
 		if (btf)
 			note_wait();
-		if (mark_missed(piece->inode, first_block(piece), blocks_of(piece)))
-			return;
 		who = TRACE_WHO_READAHEAD;
+		if (mark_missed(piece->inode, block, end - block))
+		{
+			from = current_call.block;
+			to = from + current_call.blocks;
+			if (block >= from && end <= to)
+				return;
+		}
 	}
 	file = number_file(key, piece->inode);
-	if (file != 0)
-		report_pages(TRACE_EVENT_INSERT, who, file, piece);
+	if (file == 0)
+		return;
+	if (block < from)
+		report_blocks(TRACE_EVENT_INSERT, who, file, block, from - block);
+	if (to < end)
+		report_blocks(TRACE_EVENT_INSERT, who, file, to, end - to);
 }
 
 /* A folio was added to the page cache. */
