@@ -52,6 +52,21 @@ enum pageflags___ra
 	PG_head___ra = 6
 };
 
+/* 7.1 and later: where an inode's list of directory entries goes through. */
+struct dentry___alias
+{
+	struct hlist_node d_alias;
+};
+
+/* Before: the union has a name. */
+struct dentry___union
+{
+	union
+	{
+		struct hlist_node d_alias;
+	}			d_u;
+};
+
 /* What a process has read and written so far; not in every configuration. */
 struct task_io_accounting___ra
 {

@@ -144,12 +144,15 @@ static __always_inline struct dentry *
 dentry_of(const struct inode *inode)
 {
 	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
+	__u64		offset;
 
 	if (alias == NULL)
 		return NULL;
-	return (struct dentry *) ((char *) alias -
-							  __builtin_preserve_field_info(((struct dentry *) 0)->d_u,
-															BPF_FIELD_BYTE_OFFSET));
+	if (bpf_core_field_exists(struct dentry___alias, d_alias))
+		offset = bpf_core_field_offset(struct dentry___alias, d_alias);
+	else
+		offset = bpf_core_field_offset(struct dentry___union, d_u);
+	return (struct dentry *) ((char *) alias - offset);
 }
 
 /* Report a new file, with its path. */

@@ -135,11 +135,8 @@ struct qstr
 struct dentry
 {
 	struct dentry *d_parent;
+	struct inode *d_inode;
 	struct qstr d_name;
-	union
-	{
-		struct hlist_node d_alias;
-	}			d_u;
 };
 
 struct file
