@@ -65,12 +65,15 @@ slot_of(__u64 ns)
 }
 
 static __always_inline void
-count_request(struct trace_device *device, __u64 bytes, __u64 ns)
+count_request(struct trace_device *device, __u64 bytes, __u64 start_ns, __u64 now_ns)
 {
+	__u64		ns = now_ns > start_ns ? now_ns - start_ns : 0;
 	__u32		slot = slot_of(ns);
 
 	__sync_fetch_and_add(&device->requests, 1);
 	__sync_fetch_and_add(&device->bytes, bytes);
+	if (start_ns == 0)
+		return;					/* the device keeps no statistics */
 	__sync_fetch_and_add(&device->busy_ns, ns);
 	if (slot < TRACE_SLOTS)
 		__sync_fetch_and_add(&device->slots[slot], 1);
@@ -89,15 +92,11 @@ request_completed(const void *request, __u64 bytes, const bool btf)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	start_ns = FIELD(btf, rq, start_time_ns);
-	if (start_ns == 0)
-		return 0;				/* the device keeps no statistics */
 	operation = FIELD(btf, rq, cmd_flags) & OPERATION_MASK;
-	if (now_ns < start_ns)
-		now_ns = start_ns;
 	if (operation == OPERATION_READ)
-		count_request(&device_reads, bytes, now_ns - start_ns);
+		count_request(&device_reads, bytes, start_ns, now_ns);
 	else if (operation == OPERATION_WRITE)
-		count_request(&device_writes, bytes, now_ns - start_ns);
+		count_request(&device_writes, bytes, start_ns, now_ns);
 	return 0;
 }
 

@@ -206,6 +206,8 @@ disks__of_cluster(int pgdata, dev_t *found, unsigned max)
 		closedir(tablespaces);
 	else if (fd >= 0)
 		close(fd);
+	if (search.count == 0)
+		log_info("the disks of the data directory are not known, so their requests are not counted");
 	if (search.full)
 		log_warning("data directory, WAL and tablespaces are on more than %u disks; the report has "
 					"requests of the first %u only", max, max);
