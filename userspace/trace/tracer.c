@@ -21,6 +21,9 @@
 /* Time between two consumptions of events, ms. */
 #define CONSUME_MS		50
 
+/* First major release of PostgreSQL whose records are followed, see bpf/record.bpf.h. */
+#define FIRST_RECORDS	15
+
 /* Slots of the table of blocks, at most: 13 bytes each. */
 #define MAX_SLOTS		(8 * 1024 * 1024)
 
@@ -79,11 +82,19 @@ begin(struct tracer *tracer)
 	(void) processes__age_us(tracer->startup, &age_us);
 	/* The kernel's age of a process is up to 10 ms too high. */
 	tracer->from_start = age_us <= tracer->begin_us - tracer->awaited_us;
-	err = symbol__find(&tracer->reader, tracer->startup, &error_context);
-	if (err < 0)
-		log_info("resource managers are not known: the program of process %d cannot be read: %s",
-				 (int) tracer->startup, strerror(-err));
-	tracer->records_followed = err == 0;
+	/* No other process from now on; reading the program takes a while. */
+	probe__follow(tracer->probe, tracer->startup, 0);
+	if (tracer->config->cluster->major < FIRST_RECORDS)
+		log_info("resource managers are not known: they are followed in PostgreSQL %d and later",
+				 FIRST_RECORDS);
+	else
+	{
+		err = symbol__find(&tracer->reader, tracer->startup, &error_context);
+		if (err < 0)
+			log_info("resource managers are not known: the program of process %d cannot be read: %s",
+					 (int) tracer->startup, strerror(-err));
+	}
+	tracer->records_followed = error_context != 0;
 	probe__follow(tracer->probe, tracer->startup, error_context);
 	/* What the devices did since the server was awaited belongs to it, else not. */
 	if (!tracer->from_start)
