@@ -6,7 +6,7 @@
  * requested, after all waiting.  So a resident block costs one run of a program, and
  * the system calls of other processes cost nothing.  The arguments of the call
  * are in the registers of the process.  That it waited is seen where it waits:
- * when it goes to sleep, or adds pages itself.
+ * when it goes to sleep for a device, or adds pages itself.
  *
  * A call may get its pages in several steps.  So it is reported when the next one
  * begins; user space finds the last one in last_read.
@@ -167,14 +167,20 @@ got_pages(const struct address_space *mapping)
 	return 0;
 }
 
-/* This process goes to sleep; in a read call, it waits for a block. */
+/*
+ * This process goes to sleep; in a read call, it waits for a block, or for who writes to the file:
+ * XFS has a lock for that.  The kernel marks those that wait for a device.
+ */
 static __always_inline int
 goes_to_sleep(void)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
 	if (!is_startup(bpf_get_current_pid_tgid() >> 32) || call_in_registers() != CALL_READ)
 		return 0;
 	note_wait();
-	current_call.sleeps = 1;
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		current_call.sleeps = 1;
 	return 0;
 }
 

@@ -46,7 +46,7 @@ static __u32 last_file = 0;		/* number that the newest file got */
 struct current_call
 {
 	__u64		begin_ns;		/* when it began, ns; by pages, when it began to wait, or 0 */
-	__u64		sleeps;			/* voluntary context switches until then; by pages, in it */
+	__u64		sleeps;			/* voluntary context switches until then; by pages, sleeps for a device in it */
 	__u64		missed;			/* bit n: block + n was added by the call */
 	__u64		fd;				/* descriptor that is read */
 	__u64		offset;			/* where in the file, bytes */

@@ -162,6 +162,7 @@ struct task_struct
 	struct task_struct *real_parent;
 	struct files_struct *files;
 	unsigned long nvcsw;
+	unsigned	in_iowait:1;
 };
 
 #pragma clang attribute pop
