@@ -173,17 +173,17 @@ static __always_inline int
 inserted(const void *folio, const bool btf)
 {
 	__u32		tgid = bpf_get_current_pid_tgid() >> 32;
-	bool		by_daemon = is_daemon(tgid);
+	bool		by_startup = is_startup(tgid);
 	struct trace_file_key key;
 	struct piece piece;
 	__u32		file;
 
-	if (!by_daemon && !is_startup(tgid))
+	if (!by_startup && !is_daemon(tgid))
 		return 0;
 	if (!piece_of(&piece, folio, btf))
 		return 0;
 	make_key(&key, piece.inode, btf);
-	if (!by_daemon)
+	if (by_startup)
 	{
 		startup_inserted(&piece, &key, btf);
 		return 0;

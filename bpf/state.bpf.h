@@ -27,6 +27,9 @@ const volatile __s64 nr_preadv = -1;
 const volatile __s64 nr_preadv2 = -1;
 const volatile __s64 nr_fadvise64 = -1;
 
+const volatile __u64 pgdata_inode = 0;	/* the data directory */
+const volatile __u32 pgdata_device = 0; /* its file system, 12 and 20 bits; 0: any */
+
 /* Whom to follow; 0: nobody. */
 volatile __u32 startup_tgid = 0;	/* the startup process */
 volatile __u32 postmaster_tgid = 0;	/* its parent, used only while startup_tgid is 0 */
@@ -115,17 +118,37 @@ is_startup(__u32 tgid)
 		(__u32) BPF_CORE_READ(bpf_get_current_task_btf(), real_parent, tgid) == postmaster_tgid;
 }
 
+/*
+ * Is this process one of `redoahead restore`, which the server runs in its data directory?  It
+ * starts one for each segment, which may have ended before user space has found it.
+ */
+static __always_inline bool
+is_restore(void)
+{
+	const struct task_struct *leader = BPF_CORE_READ(bpf_get_current_task_btf(), group_leader);
+	const char	ours[] = "redoahead";
+	const struct inode *directory;
+	char		name[16] = "";
+
+	BPF_CORE_READ_INTO(&name, leader, comm);
+	for (unsigned i = 0; i < sizeof(ours); i++)
+		if (name[i] != ours[i])
+			return false;
+	directory = BPF_CORE_READ(leader, fs, pwd.dentry, d_inode);
+	return BPF_CORE_READ(directory, i_ino) == pgdata_inode &&
+		(pgdata_device == 0 || BPF_CORE_READ(directory, i_sb, s_dev) == pgdata_device);
+}
+
+/* Is a process one that prefetches for the cluster, while its recovery is followed? */
 static __always_inline bool
 is_daemon(__u32 tgid)
 {
-	for (int i = 0; i < TRACE_DAEMONS; i++)
-	{
-		if (daemon_tgid[i] == 0)
-			return false;
+	if (startup_tgid == 0 && postmaster_tgid == 0)
+		return false;
+	for (int i = 0; i < TRACE_DAEMONS && daemon_tgid[i] != 0; i++)
 		if (daemon_tgid[i] == tgid)
 			return true;
-	}
-	return false;
+	return is_restore();
 }
 
 /* What identifies the file of an inode. */

@@ -21,7 +21,7 @@ enum trace_event_type
 /* Who added blocks to the page cache, or removed them; trace_pages.who. */
 enum trace_who
 {
-	TRACE_WHO_DAEMON = 0,		/* the redoahead daemon, its io_uring workers too */
+	TRACE_WHO_DAEMON = 0,		/* programs of ours, their io_uring workers too */
 	TRACE_WHO_SERVER = 1,		/* the startup process, by posix_fadvise */
 	TRACE_WHO_READAHEAD = 2,	/* the kernel, beyond what the startup process reads */
 	TRACE_WHO_STARTUP = 3,		/* deleted by the startup process: dropped or truncated */

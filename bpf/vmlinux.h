@@ -155,6 +155,16 @@ struct files_struct
 	struct fdtable *fdt;
 };
 
+struct path
+{
+	struct dentry *dentry;
+};
+
+struct fs_struct
+{
+	struct path pwd;
+};
+
 struct task_struct
 {
 	unsigned int flags;
@@ -162,6 +172,9 @@ struct task_struct
 	struct task_struct *real_parent;
 	struct files_struct *files;
 	unsigned long nvcsw;
+	struct task_struct *group_leader;
+	struct fs_struct *fs;
+	char		comm[16];
 	unsigned	in_iowait:1;
 };
 

@@ -58,6 +58,30 @@ bats_require_minimum_version 1.5.0
 	[ "$(reported "$DATA" 'r["sources"][0]["prefetched"]')" -le "$(all_blocks_read "$DATA")" ]
 }
 
+# Lost otherwise: whether `redoahead restore` is worth its CPU time; its processes live shortly.
+@test "on a stock server that restores with it, what was prefaulted is reported" {
+	DATA=$CASE/data
+	copy_cluster "$CRASHED" "$DATA"
+	feed_from_archive "$DATA"
+	feed_all "$DATA"
+	# Redo waits for what runs in the background.
+	cat >"$CASE/restore" <<-END
+		#!/bin/bash
+		"$WORK/redoahead" restore "cp $DATA.archive/%f %p" "\$@" || exit
+		while pgrep -f "^$WORK/redoahead restore" >/dev/null; do sleep 0.02; done
+	END
+	chmod 755 "$CASE/restore"
+	settings "$DATA" recovery_prefetch=off restore_command="$CASE/restore %f %p"
+	evict "$DATA"
+	start_trace "$DATA" --json --verbose
+	start_awaited "$STOCK" "$DATA"
+	wait_until "the end of recovery" is_ready "$DATA"
+	end_trace "$DATA"
+	adds_up "$DATA"
+	holds "$DATA" 'r["sources"][0]["source"] == "daemon" and r["sources"][0]["used"] > 1000'
+	stop_server "$DATA"
+}
+
 # Lost otherwise: blocks that redo had to read itself.
 @test "without any prefetching, nothing counts as prefetched" {
 	CRASHED=$CASE/crashed

@@ -41,11 +41,20 @@ handle(void *context, void *event, size_t size)
 	return 0;
 }
 
+/* The kernel's number of a device; that of a file on btrfs is another, with major 0. */
+static __u32
+number_of(dev_t device)
+{
+	return major(device) == 0 ? 0 : (__u32) major(device) << 20 | (__u32) minor(device);
+}
+
 static void
 set_rodata(struct trace_bpf *programs, const struct probe_settings *settings)
 {
 	programs->rodata->page_shift = (__u32) __builtin_ctzl((unsigned long) sysconf(_SC_PAGESIZE));
 	programs->rodata->block_shift = (__u32) __builtin_ctz(settings->block_size);
+	programs->rodata->pgdata_inode = settings->cluster->inode;
+	programs->rodata->pgdata_device = number_of(settings->cluster->device);
 	programs->rodata->nr_pread64 = SYS_pread64;
 	programs->rodata->nr_preadv = SYS_preadv;
 	programs->rodata->nr_preadv2 = SYS_preadv2;
@@ -56,8 +65,7 @@ static void
 set_disks(struct trace_bpf *programs, const struct probe_settings *settings)
 {
 	for (unsigned i = 0; i < settings->disk_count && i < TRACE_DISKS; i++)
-		programs->bss->disks[i] = (__u32) major(settings->disks[i]) << 20 |
-			(__u32) minor(settings->disks[i]);
+		programs->bss->disks[i] = number_of(settings->disks[i]);
 }
 
 /*
@@ -216,7 +224,7 @@ probe__follow(struct probe *probe, pid_t startup, uint64_t error_context_address
 	programs->bss->startup_tgid = (__u32) startup;
 }
 
-/* Follow these daemons, no others. */
+/* Follow these daemons, and no others but those that `redoahead restore` starts. */
 void
 probe__follow_daemons(struct probe *probe, const pid_t *daemons, unsigned count)
 {
