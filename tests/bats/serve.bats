@@ -400,12 +400,14 @@ has_beaten() { [ "$(heartbeat "$1")" -gt "$2" ]; }
 	local producer
 	relation base/5/16384 100
 	start strace -f -D -o "$work/strace" -P base/5/16384 -P "$pgdata/base/5/16384" \
-		-e trace=openat -e inject=openat:delay_enter=8000000 --
+		-e trace=openat -e inject=openat:delay_enter=300000000 --
 	"$tools/ring_producer" -D "$pgdata" --count 100 --blocks 100 >"$work/out" 3>&- &
 	producer=$!
 	wait_until "the slow open" grep -q 16384 "$work/strace"
 	wait_until "the next beat" has_beaten "$producer" "$(heartbeat "$producer")"
 	no grep -q DELAYED "$work/strace"
+	# The file system responds when the tracer goes.
+	kill "$(sed -n 's/^TracerPid:\t//p' "/proc/$daemon/status")"
 	wait "$producer"
 	[ "$(field status)" = 0 ]
 }
