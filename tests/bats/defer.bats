@@ -63,6 +63,7 @@ has_recovered() {			# DATA TIMES
 	copy_cluster "$WORK/reference" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}" full_page_writes=on
 	start_server "$PATCHED" "$DATA"
+	sql "$DATA" -c checkpoint
 	pgbench "$DATA" -n -N -M prepared -c 4 -t 2000
 	before=$(sql "$DATA" -c "$sums")
 	sql "$DATA" -c "select pg_backend_pid()" -c "select pg_sleep(3600)" >"$CASE/session" 2>&1 3>&- &
@@ -102,6 +103,30 @@ has_recovered() {			# DATA TIMES
 	[ "$(sql "$DATA" -c 'select count(*) from first where n = -1')" = 1 ]
 	as_server_user "$PATCHED/bin/pg_amcheck" -h "$DATA" -d postgres --install-missing --heapallindexed
 	stop_server "$DATA"
+}
+
+# Lost otherwise: a prepared transaction, which the next recovery would take for the one that had
+# its ID before the first crash and left no trace in WAL.
+@test "recovery that finds the status of a transaction that WAL does not have waits for its checkpoint" {
+	local next
+	copy_cluster "$WORK/reference" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+	start_server "$PATCHED" "$DATA"
+	sql "$DATA" -c checkpoint -c "create table changed ()"
+	next=$(sql "$DATA" -c "select pg_snapshot_xmax(pg_current_snapshot())")
+	crash_server "$DATA"
+	# Four transactions that were aborted, two bits each.
+	printf '\xaa' | as_server_user dd of="$DATA/pg_xact/$(printf '%04X' $((next / 1048576)))" bs=1 \
+		seek=$(((next % 1048576 + 40) / 4)) conv=notrunc status=none
+	mv "$DATA.log" "$DATA.log.old"
+	waits_for_checkpoint "$DATA"
+}
+
+# Lost otherwise: what users write, to a torn page that has no image though they are turned on.
+@test "recovery after which full_page_writes is turned on waits for its checkpoint" {
+	copy_crashed
+	settings "$DATA" full_page_writes=on
+	waits_for_checkpoint "$DATA"
 }
 
 # Lost otherwise: pages of a base backup from a standby, torn while they were copied: it is
