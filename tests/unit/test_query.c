@@ -17,6 +17,9 @@
 
 #define SECOND	UINT64_C(1000000)
 
+/* A psql. */
+#define NEVER_ANSWERS	"#!/bin/sh\nexec sleep 600\n"
+
 static char directory[] = "/var/tmp/redoahead-query.XXXXXX";
 static struct cluster cluster;
 static pid_t server;
@@ -45,7 +48,7 @@ make_server(void **state)
 		.uid = st.st_uid,.gid = st.st_gid,.major = 18
 	};
 	snprintf(cluster.path, sizeof(cluster.path), "%s", directory);
-	write_file("psql", "#!/bin/sh\nexec sleep 600\n", 0700);
+	write_file("psql", NEVER_ANSWERS, 0700);
 	snprintf(text, sizeof(text), "cp /proc/%d/exe %s/postgres", (int) getpid(), directory);
 	if (system(text) != 0)
 		return -1;
@@ -145,6 +148,51 @@ TEST(a_client_is_left_when_it_has_answered)
 	query__leave(&query, 26 * SECOND);
 	assert_int_equal(query.psql, 0);
 	query__leave(&query, 27 * SECOND);
+}
+
+/* How many clients are started from one time to another, s, if each ends at once. */
+static unsigned
+count_attempts(struct query *query, uint64_t begin, uint64_t end, uint64_t *lsn)
+{
+	unsigned	count = 0;
+
+	for (uint64_t second = begin; second < end; second++)
+	{
+		*lsn |= query__position(query, &cluster, second * SECOND);
+		if (query->psql == 0)
+			continue;
+		count++;
+		while (query->psql != 0 && query->pending)
+			*lsn |= query__position(query, &cluster, second * SECOND);
+		query__end(query);
+	}
+	return count;
+}
+
+/* Lost otherwise: a standby's log, to the errors of a client that is refused each second. */
+TEST(pauses_get_longer_until_there_is_an_answer)
+{
+	struct query query = {0};
+	uint64_t	lsn = 0;
+
+	write_file("psql", "#!/bin/sh\nexit 2\n", 0700);
+	/* After 0, 1, 3, 7, 15, 31 and 63 s, and then each 64 s. */
+	assert_int_equal(count_attempts(&query, 100, 164, &lsn), 7);
+	assert_in_range(count_attempts(&query, 164, 804, &lsn), 9, 11);
+	assert_int_equal(lsn, 0);
+
+	/* Another recovery. */
+	query__begin(&query);
+	assert_int_equal(count_attempts(&query, 804, 812, &lsn), 4);
+
+	/* It answers once. */
+	write_file("psql", "#!/bin/sh\nread -r line\necho '0/10|'\n", 0700);
+	while (lsn == 0)
+		(void) count_attempts(&query, 819, 820, &lsn);
+	assert_int_equal(lsn, 0x10);
+	write_file("psql", "#!/bin/sh\nexit 2\n", 0700);
+	assert_int_equal(count_attempts(&query, 820, 828, &lsn), 3);
+	write_file("psql", NEVER_ANSWERS, 0700);
 }
 
 int

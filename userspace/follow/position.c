@@ -195,6 +195,7 @@ position__begin(struct position *position, pid_t startup, uint64_t system_identi
 	position->method = -1;
 	position->retry_us = 0;
 	position->pause_us = FIRST_RETRY_US;
+	query__begin(&position->query);
 	if (may_use(position, POSITION_MEMORY) || may_use(position, POSITION_BPF))
 		begin_exact(position);
 }

@@ -27,8 +27,9 @@
 /* Time between two queries, us. */
 #define QUERY_US	20000
 
-/* Time between two attempts to connect, us. */
-#define RETRY_US	1000000
+/* Time between two attempts to connect, us: at first, and at most; it doubles each time. */
+#define RETRY_US		1000000
+#define MAX_RETRY_US	64000000
 
 /* Time that psql has to connect and to answer, us. */
 #define ANSWER_US	5000000
@@ -64,13 +65,22 @@ become_psql(const struct processes_server *server, int socket, int messages)
 	_exit(127);
 }
 
+/* A recovery begins: connect without a pause. */
+void
+query__begin(struct query *query)
+{
+	query->pause_us = 0;
+}
+
 /* Connect, if the server takes connections. */
 static void
 begin(struct query *query, const struct cluster *cluster)
 {
 	struct processes_server server;
+	uint64_t	pause_us = 2 * query->pause_us;
 	int			sockets[2];
 
+	query->pause_us = RETRY_US;
 	if (!serverstate__is_ready(cluster) || processes__server(cluster, &server) < 0)
 		return;
 	query->messages = memfd_create("redoahead-psql", MFD_CLOEXEC);
@@ -94,6 +104,9 @@ begin(struct query *query, const struct cluster *cluster)
 		query->psql = 0;
 		return;
 	}
+	/* Each attempt may be an error in the server's log. */
+	if (pause_us > RETRY_US)
+		query->pause_us = pause_us < MAX_RETRY_US ? pause_us : MAX_RETRY_US;
 	query->socket = sockets[0];
 	query->pending = false;
 	query->sent_us = 0;
@@ -159,6 +172,7 @@ take_answer(struct query *query)
 		return 0;
 	query->pending = false;
 	query->reported = true;
+	query->pause_us = RETRY_US;
 	query->line_bytes = 0;
 	/* The second one is for those who may read it, and only while WAL is received. */
 	fields = sscanf(query->line, "%" SCNx32 "/%" SCNx32 "|%" SCNx32 "/%" SCNx32, &high, &low,
@@ -207,9 +221,9 @@ query__position(struct query *query, const struct cluster *cluster, uint64_t now
 
 	if (query->psql == 0)
 	{
-		if (now_us < query->retry_us)
+		if (now_us - query->begin_us < query->pause_us)
 			return 0;
-		query->retry_us = now_us + RETRY_US;
+		query->begin_us = now_us;
 		begin(query, cluster);
 	}
 	lsn = receive(query, now_us);
