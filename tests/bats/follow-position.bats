@@ -105,6 +105,40 @@ is_attached() { [ "$(links_of "$DAEMON")" -eq 1 ]; }
 	same_data "$WORK/recovered" "$DATA"
 }
 
+# From now on the memory of other processes cannot be read, as when Yama begins to restrict ptrace(2).
+refuse_memory() {
+	strace -f -qq -o /dev/null -p "$DAEMON" -e trace=process_vm_readv -e inject=process_vm_readv:error=EPERM 3>&- &
+	tracer=$!
+	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$DAEMON/status"
+}
+
+# Lost otherwise: prefetching for the rest of a recovery, by a setting that changes while it runs.
+@test "where memory may not be read any more, the title; and BPF, where that is allowed" {
+	need_attach
+	local method allowed=title
+	[ -n "$(why_no_bpf)" ] || allowed="title bpf"
+	for method in $allowed; do
+		DATA=$CASE/$method
+		copy_cluster "$WORK/crashed" "$DATA"
+		feed_from_archive "$DATA"
+		[ $method = title ] || follow_as=("${with_bpf[@]}")
+		start_follow "$DATA"
+		start_server --no-wait "$STOCK" "$DATA"
+		feed_until_seen "$DATA" memory
+		refuse_memory
+		feed_until_seen "$DATA" $method
+		feed_rest "$DATA"
+		wait_until "the end for follow" has_followed "$DATA"
+		kill -TERM "$tracer"
+		wait "$tracer" || true
+		stop_follow "$DATA"
+		stop_server "$DATA"
+		# Reported once.
+		[ "$(grep -c 'cannot read the memory of the startup process: .* and restart it$' "$DATA.follow.log")" -eq 1 ]
+		same_data "$WORK/recovered" "$DATA"
+	done
+}
+
 # Lost otherwise: the exact position, for weeks, where the device was busy when a standby started.
 @test "where the server's program cannot be read in time, that is tried again" {
 	copy_cluster "$WORK/crashed" "$DATA"

@@ -115,6 +115,15 @@ copy(const struct position *position, uint64_t address, void *out, size_t bytes)
 	return n == (ssize_t) bytes ? 0 : n < 0 ? -errno : -EFAULT;
 }
 
+/* Log why the memory of the process cannot be read. */
+static void
+report_memory(int err)
+{
+	log_info("cannot read the memory of the startup process: %s; to follow each record, set sysctl "
+			 "kernel.yama.ptrace_scope to 0, or give this program CAP_SYS_PTRACE, and restart it",
+			 strerror(-err));
+}
+
 /* Read the memory of the process from now on.  Returns false after a message. */
 static bool
 begin_memory(struct position *position, uint64_t stack)
@@ -122,14 +131,11 @@ begin_memory(struct position *position, uint64_t stack)
 	uint64_t	top;
 	int			err = copy(position, stack, &top, sizeof(top));
 
-	if (err == 0)
-	{
+	if (err < 0)
+		report_memory(err);
+	else
 		position->stack = stack;
-		return true;
-	}
-	log_info("cannot read the memory of the startup process: %s; to follow each record, set sysctl "
-			 "kernel.yama.ptrace_scope to 0, or give this program CAP_SYS_PTRACE", strerror(-err));
-	return false;
+	return err == 0;
 }
 
 /* Have BPF read it.  Logs why that is not possible. */
@@ -231,6 +237,22 @@ from_reader(struct position *position)
 	return reader.end_lsn == last ? last : reader.record_lsn;
 }
 
+/*
+ * The kernel does not allow to read the memory any more, because ptrace_scope was raised.  The
+ * other methods go on from the last position.
+ */
+static void
+end_memory(struct position *position)
+{
+	uint64_t	stack = position->stack;
+
+	report_memory(-EPERM);
+	position->stack = 0;
+	position->method = -1;
+	if (may_use(position, POSITION_BPF))
+		begin_bpf(position, stack);
+}
+
 /* From the process's memory: 0 if the position cannot be seen now. */
 static uint64_t
 from_memory(struct position *position)
@@ -238,8 +260,11 @@ from_memory(struct position *position)
 	struct server_reader reader;
 	struct stack_entry entry;
 	uint64_t	address;
+	int			err = copy(position, position->stack, &address, sizeof(address));
 
-	if (copy(position, position->stack, &address, sizeof(address)) < 0)
+	if (err == -EPERM)
+		end_memory(position);
+	if (err < 0)
 		return 0;
 	for (int depth = 0; depth < STACK_DEPTH && address != 0; depth++)
 	{
