@@ -114,7 +114,7 @@ run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${wi
 	while read -r message; do
 		grep -qF -- "$message" "$units/run-unit" || { echo "no message: $message"; return 1; }
 	done <"$CASE/explained"
-	[ "$(wc -l <"$CASE/explained")" -eq "$(grep -cE '\bfail "' "$units/run-unit")" ]
+	[ "$(wc -l <"$CASE/explained")" -eq "$(grep -cE '\b(fail|warn) "' "$units/run-unit")" ]
 }
 
 # ---------- on a machine ----------
@@ -165,20 +165,45 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m -r setpriv "--reuid=$redoahead_
 	ends_well
 }
 
+# Is this the drop-in that the last message of this kind has?  It is left in $remedy.
+has_remedy() {				# PATTERN DROP-IN
+	remedy=$(inside journalctl --no-pager -o cat -u "$daemon" | sed -n "s/.*$1.*; .*add to .*, by systemctl edit: //p" | tail -n 1)
+	[ "$remedy" = "$2" ]
+}
+
 # Lost otherwise: the remedy, where data is not where Debian has it.
 @test "a data directory that the unit cannot write is reported with the drop-in to add" {
 	need_machine
 	make_main
 	printf '[Service]\nReadWritePaths=\n' | drop_in "$daemon"
 	no sc start "$daemon"
-	is_reported() {
-		remedy=$(inside journalctl --no-pager -o cat -u "$daemon" | sed -n 's/.*pg_stat_tmp" cannot be written by this unit; add to it, by systemctl edit: //p' | tail -n 1)
-		[ "$remedy" = "[Service] ReadWritePaths=/var/lib/postgresql/$pg_major/main/pg_stat_tmp" ]
-	}
-	wait_until "the remedy in the journal" is_reported
+	wait_until "the remedy in the journal" has_remedy 'pg_stat_tmp" cannot be written by this unit' \
+		"[Service] ReadWritePaths=/var/lib/postgresql/$pg_major/main/pg_stat_tmp"
 	sc stop "$daemon"
 	printf '[Service]\nReadWritePaths=\n%s\n' "${remedy#* }" | drop_in "$daemon"
 	sc start "$daemon"
+}
+
+# Lost otherwise: prefetching, without a word, where a group may read the data directory.
+@test "a server with another group than the unit is reported with the drop-in to add" {
+	need_machine
+	local group
+	group=$(getent group games | cut -d : -f 3)
+	make_main
+	chgrp -R games "$cluster"
+	chmod -R g+rX "$cluster"
+	sc start "$daemon"
+	wait_until "the remedy of the unit" has_remedy "is of group $group" "[Service] Group=$group"
+	start_main
+	[ "$(inside stat -c %g "/proc/$(head -n 1 "$cluster/postmaster.pid")")" = "$group" ]
+	wait_until "the remedy of follow" has_remedy 'the server of .* cannot be followed' "[Service] Group=$group"
+	feed "$cluster"
+	[ "$(journal "$daemon" | grep -c 'cannot be followed')" -eq 1 ]
+	printf '%s\n' '[Service]' "${remedy#* }" | drop_in "$daemon"
+	sc restart "$daemon"
+	feed_until_daemon_logs 'following redo by memory'
+	no logs "$daemon" 'warning|cannot'
+	ends_well
 }
 
 # Lost otherwise: prefetching, or the server, whenever the daemon has gone.  A kill stands

@@ -85,12 +85,9 @@ works_there(pid_t pid, const struct cluster *cluster)
 		here.st_ino == there.st_ino;
 }
 
-/*
- * The postmaster that runs on the cluster, 0 if there is none.  After a crash the
- * number in its file may be that of another process, and the owner may write any.
- */
-pid_t
-processes__postmaster(const struct cluster *cluster)
+/* The number in the postmaster's file, 0 if there is none. */
+static pid_t
+read_number(const struct cluster *cluster)
 {
 	char		text[32];
 	long		pid;
@@ -99,8 +96,30 @@ processes__postmaster(const struct cluster *cluster)
 		return 0;
 	/* A standalone backend writes its number with a minus. */
 	pid = labs(strtol(text, NULL, 10));
-	return pid > 0 && pid <= INT32_MAX && is_of_owner((pid_t) pid, cluster) &&
-		works_there((pid_t) pid, cluster) ? (pid_t) pid : 0;
+	return pid <= INT32_MAX ? (pid_t) pid : 0;
+}
+
+/*
+ * The postmaster that runs on the cluster, 0 if there is none.  After a crash the
+ * number in its file may be that of another process, and the owner may write any.
+ */
+pid_t
+processes__postmaster(const struct cluster *cluster)
+{
+	pid_t		pid = read_number(cluster);
+
+	return pid > 0 && is_of_owner(pid, cluster) && works_there(pid, cluster) ? pid : 0;
+}
+
+/* The same, if it cannot be found because /proc hides processes of other groups (hidepid). */
+pid_t
+processes__hidden(const struct cluster *cluster)
+{
+	pid_t		pid = read_number(cluster);
+	char		text[32];
+
+	return pid > 0 && processes__read(pid, "status", text, sizeof(text)) == 0 &&
+		kill(pid, 0) == 0 ? pid : 0;
 }
 
 /* How to reach the server that runs on the cluster; -ENOENT if none does that has a socket. */

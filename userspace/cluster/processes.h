@@ -21,6 +21,7 @@ struct processes_server
 
 size_t		processes__read(pid_t pid, const char *name, char *text, size_t size);
 pid_t		processes__postmaster(const struct cluster *cluster);
+pid_t		processes__hidden(const struct cluster *cluster);
 const char *processes__activity(const char *title, const char *name);
 pid_t		processes__startup(const struct cluster *cluster, pid_t postmaster);
 

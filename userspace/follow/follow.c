@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -53,6 +54,7 @@ struct follow
 	struct prefetch prefetch;	/* what is common to commands that prefetch */
 	struct controlfile control; /* as it was when a recovery was searched for */
 	ino_t		attached;		/* inode of the data directory that the monitor watches, 0: none */
+	pid_t		hidden;			/* postmaster that cannot be seen, which was logged; 0: none */
 	struct position position;	/* of redo */
 	struct stream stream;		/* of references */
 	uint64_t	state_us;		/* time of the last check of the state of the server, us */
@@ -287,6 +289,23 @@ attach_monitor(struct follow *follow, bool runs)
 	monitor__attach(follow->prefetch.monitor, runs ? cluster : NULL);
 }
 
+/* Log, once for each server, that it cannot be seen. */
+static void
+report_hidden(struct follow *follow)
+{
+	const struct cluster *cluster = &follow->prefetch.cluster;
+	pid_t		pid = processes__hidden(cluster);
+	struct stat st;
+
+	/* The server has made the file, so that has its group. */
+	if (pid != 0 && pid != follow->hidden && fstatat(cluster->dirfd, "postmaster.pid", &st, 0) == 0)
+		log_warning("the server of \"%s\" cannot be followed: it runs with another group, and /proc "
+					"hides its process %d; run this program with group %u, or if it is a service, "
+					"add to its unit, by systemctl edit: [Service] Group=%u", cluster->path,
+					(int) pid, (unsigned) st.st_gid, (unsigned) st.st_gid);
+	follow->hidden = pid;
+}
+
 /* Follow all recoveries until a signal arrives.  Returns 0 or -errno. */
 static int
 follow_recoveries(struct follow *follow)
@@ -305,8 +324,12 @@ follow_recoveries(struct follow *follow)
 			attach_monitor(follow, false);
 		else if (cluster__try(&prefetch->cluster, prefetch->options->pgdata, message) == 0)
 		{
+			bool		runs = processes__postmaster(&prefetch->cluster) > 0;
+
 			logged[0] = '\0';
-			attach_monitor(follow, processes__postmaster(&prefetch->cluster) > 0);
+			attach_monitor(follow, runs);
+			if (!runs)
+				report_hidden(follow);
 			err = find_recovery(follow);
 			cluster__close(&prefetch->cluster);
 		}
