@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The units of scripts/systemd: by systemd-analyze, and on a machine whose first process is
-# systemd, made of namespaces, with Debian's unit of the server.
+# The units of scripts/systemd on a machine whose first process is systemd, made of namespaces,
+# with Debian's unit of the server.  What needs no machine is in units.bats.
 
 bats_require_minimum_version 1.5.0
 load lib/servers
@@ -30,94 +30,6 @@ teardown_file() {
 	halt_machine
 	suite_end
 }
-
-# A directory of units as installed, whose programs exist.
-installed_units() {
-	install_units "$CASE/usr"
-	sed -i "s|/usr/|$CASE/usr/|" "$CASE/usr/libexec/redoahead/run-unit"
-	sed -i "s|=/usr/|=$CASE/usr/|" "$CASE"/usr/lib/systemd/system/*.service
-	installed=$CASE/usr/lib/systemd/system
-}
-
-# Lost otherwise: settings that systemd ignores with a warning in the journal.
-@test "systemd-analyze verifies the units" {
-	command -v systemd-analyze >/dev/null || skip "systemd is not installed"
-	installed_units
-	mkdir "$installed"/redoahead{,-data}@.service.d
-	for unit in redoahead@$pg_major-main redoahead-data@srv-pg; do
-		out=$(SYSTEMD_UNIT_PATH=$installed: systemd-analyze verify --man=no "$unit.service" 2>&1) ||
-			{ echo "$out"; return 1; }
-		[ -z "$out" ] || { echo "$out"; return 1; }
-	done
-	cp "$units/examples/follow-bpf.conf" "$installed/redoahead@.service.d"
-	cp "$units/examples/other-unit.conf" "$installed/redoahead-data@.service.d"
-	for unit in redoahead@$pg_major-main redoahead-data@srv-pg; do
-		out=$(SYSTEMD_UNIT_PATH=$installed: systemd-analyze verify --man=no "$unit.service" 2>&1)
-		[ -z "$out" ] || { echo "$out"; return 1; }
-	done
-}
-
-# Lost otherwise: the machine, to who takes over the daemon.
-@test "the exposure of the units is at most 2.0" {
-	command -v systemd-analyze >/dev/null || skip "systemd is not installed"
-	for unit in redoahead@ redoahead-data@; do
-		systemd-analyze security --no-pager --offline=true --threshold=20 "$units/$unit.service"
-	done
-	cat "$units/redoahead@.service" "$units/examples/follow-bpf.conf" >"$CASE/redoahead@.service"
-	systemd-analyze security --no-pager --offline=true --threshold=20 "$CASE/redoahead@.service"
-}
-
-# What they do besides.
-@test "the units have the same rights and resources" {
-	settings_of() { sed -n '/^\[Service\]/,/^\[Install\]/p' "$units/$1.service" | grep -v '^#' | grep -vE '^(ExecStart|ReadWritePaths|PrivateTmp)='; }
-	[ -n "$(settings_of redoahead@)" ]
-	diff <(settings_of redoahead@) <(settings_of redoahead-data@)
-	# It would remove the server's shared memory.
-	no grep -h '^RemoveIPC' "$units"/*.service
-	# It would let the server's start fail.
-	no grep -hE '^(Requires|RequiredBy|BindsTo|After)=.*postgres' "$units"/*.service "$units"/examples/*
-}
-
-# What run-unit runs, and its options; or its message and exit status.
-run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${with[@]}" "$CASE/usr/libexec/redoahead/run-unit" "$@" 2>&1 || echo "status $?"; }
-
-# Lost otherwise: prefetching, where the other command than the right one is chosen.
-@test "it serves servers with the extension and follows those without" {
-	installed_units
-	printf '#!/bin/sh\necho "$@"\n' >"$CASE/usr/bin/redoahead"
-	make_cluster "$DATA"
-	with=()
-	[ "$(run_unit "$DATA" --io-depth=5)" = "follow -D $DATA --io-depth=5" ]
-	settings "$DATA" 'shared_preload_libraries=auto_explain, "redoahead"'
-	[ "$(run_unit "$DATA")" = "serve -D $DATA" ]
-	settings "$DATA" 'shared_preload_libraries=$libdir/redoahead' redoahead.socket=/run/other
-	[ "$(run_unit "$DATA")" = "serve --socket=/run/other -D $DATA" ]
-	settings "$DATA" shared_preload_libraries=redoahead_other
-	[ "$(run_unit "$DATA")" = "follow -D $DATA" ]
-	# The user decides, also where there is no program of the server.
-	with=(REDOAHEAD_COMMAND=serve REDOAHEAD_POSTGRES=/nowhere)
-	[ "$(run_unit "$DATA")" = "serve -D $DATA" ]
-	with=(REDOAHEAD_COMMAND=run)
-	[[ $(run_unit "$DATA") == *'REDOAHEAD_COMMAND is "run"'*'status 2' ]]
-	with=(REDOAHEAD_POSTGRES=/nowhere)
-	[[ $(run_unit "$DATA") == *'cannot find out whether'*'status 1' ]]
-	with=()
-	[[ $(run_unit "$CASE/none") == *'is not a PostgreSQL data directory'*'status 1' ]]
-	[[ $(run_unit 99-none) == *'/etc/postgresql/99/none/postgresql.conf" cannot be read'*'status 1' ]]
-	[[ $(run_unit main) == *'neither VERSION-CLUSTER nor the path'*'status 2' ]]
-}
-
-# Lost otherwise: the remedy, to who searches the manual for a message.
-@test "redoahead.service(7) explains each message of run-unit" {
-	page=$units/../../userspace/redoahead.service.7
-	sed -n '/^\.SH TROUBLESHOOTING/,/^\.SH FILES/p' "$page" | grep -A 1 '^\.TP' | grep -vE '^(\.TP|--)|of systemd' | sed 's/\\-/-/g' >"$CASE/explained"
-	while read -r message; do
-		grep -qF -- "$message" "$units/run-unit" || { echo "no message: $message"; return 1; }
-	done <"$CASE/explained"
-	[ "$(wc -l <"$CASE/explained")" -eq "$(grep -cE '\b(fail|warn) "' "$units/run-unit")" ]
-}
-
-# ---------- on a machine ----------
 
 # Is this the beginning of the status that `systemctl status` shows?
 shows() { [[ $(property "$daemon" StatusText) == "$1"* ]]; }
