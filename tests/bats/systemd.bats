@@ -77,6 +77,8 @@ beside() { nsenter -t "$(main_pid "$daemon")" -m -r setpriv "--reuid=$redoahead_
 	ends_well
 }
 
+journal_has() { inside journalctl --no-pager -u "$daemon" | grep -q "$1"; }
+
 # Is this the drop-in that the last message of this kind has?  It is left in $remedy.
 has_remedy() {				# PATTERN DROP-IN
 	remedy=$(inside journalctl --no-pager -o cat -u "$daemon" | sed -n "s/.*$1.*; .*add to .*, by systemctl edit: //p" | tail -n 1)
@@ -116,6 +118,40 @@ has_remedy() {				# PATTERN DROP-IN
 	feed_until_daemon_logs 'following redo by memory'
 	no logs "$daemon" 'warning|cannot'
 	ends_well
+}
+
+has_sockets() {			# NAME...
+	local name
+	for name; do inside test -S "/var/lib/postgresql/$pg_major/main/pg_stat_tmp/$name.sock" || return 1; done
+}
+
+# Lost otherwise: the daemon, or its status, after a restore.  A unit may write to the directory
+# of the sockets that is there when it starts, and not to one in its place.
+@test "there are sockets in a data directory that was replaced, or restored while the unit was started" {
+	need_machine
+	local library sockets
+	for library in "" redoahead; do
+		sockets=(redoahead-status ${library:+redoahead})
+		make_main "shared_preload_libraries = '$library'"
+		sc start "$daemon"
+		mv "$cluster" "$cluster.old"
+		cp -a "$cluster.old" "$cluster"
+		start_main
+		wait_until "the sockets" has_sockets "${sockets[@]}"
+		[ "$(property "$daemon" NRestarts)" -eq 1 ]
+		wait_until "the reason" journal_has 'redoahead: error: .*replaced'
+		ends_well
+
+		sc stop "$daemon"
+		make_main "shared_preload_libraries = '$library'"
+		mv "$cluster/pg_stat_tmp" "$cluster.rest"
+		sc start "$daemon" || true
+		mv "$cluster.rest" "$cluster/pg_stat_tmp"
+		start_main
+		wait_until "the sockets" has_sockets "${sockets[@]}"
+		ends_well
+		sc stop "$daemon"
+	done
 }
 
 # Lost otherwise: prefetching, or the server, whenever the daemon has gone.  A kill stands
@@ -242,7 +278,6 @@ reports_after() {			# TIME
 	last=$(property "$daemon" WatchdogTimestampMonotonic)
 	[ -n "$last" ] && [ "$last" != "$1" ]
 }
-journal_has() { inside journalctl --no-pager -u "$daemon" | grep -q "$1"; }
 
 # Lost otherwise: prefetching, by a loop that hangs; here the whole process is stopped.
 @test "a daemon that hangs is replaced" {

@@ -83,6 +83,8 @@ run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${wi
 	with=()
 	[[ $(run_unit "$CASE/none") == *'is not a PostgreSQL data directory'*'status 1' ]]
 	[[ $(run_unit 99-none) == *'/etc/postgresql/99/none/postgresql.conf" cannot be read'*'status 1' ]]
+	rm -r "$DATA/pg_stat_tmp"
+	[[ $(run_unit "$DATA") == *'pg_stat_tmp" is not there'*'status 1' ]]
 	[[ $(run_unit main) == *'neither VERSION-CLUSTER nor the path'*'status 2' ]]
 }
 

@@ -288,9 +288,10 @@ loop__run(struct daemon *daemon)
 		goto cleanup;
 	}
 	err = listener__open(&daemon->listener, &prefetch->cluster, socket, daemon->epoll_fd);
+	if (err == 0)
+		err = prefetch__attach(prefetch);
 	if (err < 0)
 		goto cleanup;
-	monitor__attach(prefetch->monitor, &prefetch->cluster);
 
 	/* Who waits for the message may read them. */
 	prefetch__write_statistics(prefetch, clock__now_us());

@@ -276,17 +276,22 @@ has_server(const struct follow *follow)
 		(int) sizeof(path) && access(path, F_OK) == 0;
 }
 
-/* Let the monitor watch the data directory while a server runs on it, and no longer. */
-static void
+/*
+ * Let the monitor watch the data directory while a server runs on it, and no longer.  Returns as
+ * prefetch__attach() does.
+ */
+static int
 attach_monitor(struct follow *follow, bool runs)
 {
-	const struct cluster *cluster = &follow->prefetch.cluster;
-	ino_t		inode = runs ? cluster->inode : 0;
+	ino_t		inode = runs ? follow->prefetch.cluster.inode : 0;
 
 	if (inode == follow->attached)
-		return;
+		return 0;
 	follow->attached = inode;
-	monitor__attach(follow->prefetch.monitor, runs ? cluster : NULL);
+	if (runs)
+		return prefetch__attach(&follow->prefetch);
+	monitor__attach(follow->prefetch.monitor, NULL);
+	return 0;
 }
 
 /* Log, once for each server, that it cannot be seen. */
@@ -321,16 +326,17 @@ follow_recoveries(struct follow *follow)
 		int			wait_ms = SEARCH_MS;
 
 		if (!has_server(follow))
-			attach_monitor(follow, false);
+			(void) attach_monitor(follow, false);
 		else if (cluster__try(&prefetch->cluster, prefetch->options->pgdata, message) == 0)
 		{
 			bool		runs = processes__postmaster(&prefetch->cluster) > 0;
 
 			logged[0] = '\0';
-			attach_monitor(follow, runs);
+			err = attach_monitor(follow, runs);
 			if (!runs)
 				report_hidden(follow);
-			err = find_recovery(follow);
+			if (err == 0)
+				err = find_recovery(follow);
 			cluster__close(&prefetch->cluster);
 		}
 		else

@@ -6,6 +6,7 @@
  * The command finds a recovery, begins it here, gives the engine its references and keeps
  * "position" up to date, and ends it here.
  */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "engine/setup.h"
 #include "prefetch/prefetch.h"
 #include "report/summary.h"
+#include "source/sockfile.h"
 
 /* Nothing is open yet. */
 void
@@ -37,10 +39,31 @@ prefetch__open(struct prefetch *prefetch, const char *command)
 	int			err = outputs__open(&prefetch->outputs, options->block_log, options->timeline,
 									options->statistics);
 
+	prefetch->may_listen = options->monitor.status_socket[0] != '\0' &&
+		sockfile__check(&prefetch->cluster, options->monitor.status_socket) == 0;
 	if (err == 0)
 		err = prefetch->signal_fd = signals__open();
 	return err < 0 ? err : monitor__create(&prefetch->monitor, &options->monitor, command,
 										   options->pgdata);
+}
+
+/*
+ * Have the monitor watch the cluster.  Returns 0, or -EROFS after a message: a unit of systemd may
+ * write to the directory of the socket that is there when it starts, and not to one in its place.
+ */
+int
+prefetch__attach(struct prefetch *prefetch)
+{
+	const char *path = prefetch->options->monitor.status_socket;
+
+	if (prefetch->may_listen && sockfile__check(&prefetch->cluster, path) == -EROFS)
+	{
+		log_error("directory of socket \"%s\" was replaced by one that is read-only for this program; "
+				  "restart it, as systemd does", path);
+		return -EROFS;
+	}
+	monitor__attach(prefetch->monitor, &prefetch->cluster);
+	return 0;
 }
 
 /* Close all that is open, the cluster too. */

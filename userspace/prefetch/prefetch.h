@@ -50,6 +50,7 @@ struct prefetch
 	bool		uring_failed;	/* io_uring worked at first, but failed later */
 	struct outputs outputs;		/* block log, timeline, statistics */
 	struct monitor *monitor;	/* shows people the state */
+	bool		may_listen;		/* its socket could be made when the command was started */
 	int			signal_fd;		/* SIGTERM, SIGINT and SIGHUP */
 	bool		stop;			/* one of the first two has arrived */
 
@@ -67,6 +68,7 @@ struct prefetch
 
 void		prefetch__init(struct prefetch *prefetch, const struct prefetch_options *options);
 int			prefetch__open(struct prefetch *prefetch, const char *command);
+int			prefetch__attach(struct prefetch *prefetch);
 void		prefetch__close(struct prefetch *prefetch);
 int			prefetch__create_engine(struct prefetch *prefetch, bool release_used);
 int			prefetch__engine_failed(struct prefetch *prefetch, int err);

@@ -28,6 +28,29 @@
 #define complain(options, ...) \
 	log__write((options)->again ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, __VA_ARGS__)
 
+/* The name of a socket's directory. */
+static void
+name_directory(char directory[PATH_MAX], const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(directory, PATH_MAX, "%.*s/", slash != NULL ? (int) (slash - path) : 1,
+			 slash != NULL ? path : ".");
+}
+
+/*
+ * Can this process make a socket?  Returns 0 or -errno: -EROFS if the directory is there and only
+ * its mount does not allow that.
+ */
+int
+sockfile__check(const struct cluster *cluster, const char *path)
+{
+	char		directory[PATH_MAX];
+
+	name_directory(directory, path);
+	return faccessat(cluster->dirfd, directory, W_OK, 0) < 0 ? -errno : 0;
+}
+
 /* Open the socket's directory and note the names in it. */
 static int
 open_directory(struct sockfile *file, const struct cluster *cluster,
@@ -47,9 +70,7 @@ open_directory(struct sockfile *file, const struct cluster *cluster,
 	}
 	snprintf(file->name, sizeof(file->name), "%s", name);
 	snprintf(file->lock_name, sizeof(file->lock_name), "%s.lock", name);
-	snprintf(file->directory, sizeof(file->directory), "%.*s/",
-			 slash != NULL ? (int) (slash - path) : 1, slash != NULL ? path : ".");
-
+	name_directory(file->directory, path);
 	file->cluster = cluster;
 	file->dirfd = openat(cluster->dirfd, file->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (file->dirfd < 0)
@@ -94,8 +115,10 @@ take_lock(struct sockfile *file, const struct sockfile_options *options)
 		if (file->lock_fd < 0)
 		{
 			err = -errno;
-			complain(options, "lock file of socket \"%s\" cannot be opened: %s; check the "
-					 "permissions of its directory", path, strerror(-err));
+			complain(options, "lock file of socket \"%s\" cannot be opened: %s; %s", path,
+					 strerror(-err), err == -EROFS ?
+					 "if its directory was replaced, this program must be restarted" :
+					 "check the permissions of its directory");
 			return err;
 		}
 		if (flock(file->lock_fd, LOCK_EX | LOCK_NB) < 0)

@@ -32,6 +32,7 @@ struct sockfile
 	char		lock_name[72];  /* the lock file's name there */
 };
 
+int			sockfile__check(const struct cluster *cluster, const char *path);
 int			sockfile__listen(struct sockfile *file, const struct cluster *cluster,
 							 const struct sockfile_options *options);
 bool		sockfile__is_ours(const struct sockfile *file);
