@@ -266,7 +266,7 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 @test "a run that is killed leaves nothing under the name, and the next one replaces the rest" {
 	local call
 	need_strace
-	for call in fsync renameat2; do
+	for call in fsync linkat; do
 		run -137 with_fault "$call:signal=KILL:when=1" --compress zstd "$wal" "$out"
 		[ ! -e "$out" ]
 		[ -e "$out.redoahead-tmp" ]
@@ -276,6 +276,12 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 		zstd -tq <"$out"
 		rm "$out"
 	done
+	# It is complete, and has both names.
+	run -137 with_fault unlinkat:signal=KILL:when=1 "$wal" "$out"
+	[ -e "$out.redoahead-tmp" ]
+	run -0 lesslog --json "$wal" "$out"
+	[[ $output == *'"already_archived":true'* ]]
+	[ "$(ls -A "$work/archive")" = $name ]
 }
 
 # Lost otherwise: what is complete, if a leftover is another name of it.
@@ -311,22 +317,63 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	[ "$(ls -A "$work/archive")" = $name ]
 }
 
+# Run the command with faults, of which one stops it.
+start_stopped() {			# LOG FAULT... ARGUMENT...
+	local log=$1 faults=()
+	shift
+	while [[ $1 == *:* ]]; do
+		faults+=(-e "inject=$1")
+		shift
+	done
+	strace -qq -o "$log.calls" "${faults[@]}" "$redoahead" lesslog "$@" >"$log" 2>&1 3>&- &
+	tracer=$!
+	wait_until "the archiver to stop" grep -q 'stopped by SIGSTOP' "$log.calls"
+	archiver=$(pgrep -P "$tracer")
+}
+
+# Let it go on, to end with a status.
+finish() {					# STATUS TRACER ARCHIVER
+	local status=0
+	kill -CONT "$3"
+	wait "$2" || status=$?
+	[ "$status" -eq "$1" ]
+}
+
 # Lost otherwise: a segment, if the archive has another one under its name.
 @test "a segment that the server recycles meanwhile is not archived" {
-	local tracer archiver status=0
+	local tracer archiver
 	need_strace
-	strace -qq -o "$work/calls" -e trace=fsync -e inject=fsync:signal=STOP:when=1 \
-		"$redoahead" lesslog "$wal" "$out" >"$work/log" 2>&1 3>&- &
-	tracer=$!
-	wait_until "the archiver to stop" grep -q 'stopped by SIGSTOP' "$work/calls"
-	archiver=$(pgrep -P "$tracer")
+	start_stopped "$work/log" fsync:signal=STOP:when=1 "$wal" "$out"
 	mv "$wal" "$work/wal/recycled"
-	kill -CONT "$archiver"
-	wait "$tracer" || status=$?
-	[ "$status" -eq 1 ]
+	finish 1 "$tracer" "$archiver"
 	mv "$work/wal/recycled" "$wal"
 	grep -q "\"$wal\" was renamed or replaced while it was read" "$work/log"
 	[ -z "$(ls -A "$work/archive")" ]
+}
+
+# Lost otherwise: a segment, where two hosts archive to a directory whose locks they do not share.
+@test "without locks, what another process has written so far is not published" {
+	local tracer archiver other faults
+	need_strace
+	# The file gets its name as an open file; by renaming it; and by a link, which is too late.
+	for faults in fsync:signal=STOP:when=1 linkat:error=EPERM:signal=STOP \
+		"linkat:error=EPERM:when=1 renameat2:error=EINVAL:signal=STOP"; do
+		# shellcheck disable=SC2086
+		start_stopped "$work/log" flock:retval=0 $faults "$wal" "$out"
+		other=("$tracer" "$archiver")
+		start_stopped "$work/other" flock:retval=0 write:signal=STOP:when=3 "$wal" "$out"
+		finish 1 "${other[@]}"
+		grep -q "\"$out.redoahead-tmp\" was removed or replaced while it was written" "$work/log"
+		if [[ $faults == *renameat2* ]]; then
+			finish 1 "$tracer" "$archiver"
+		else
+			[ "$(ls -A "$work/archive")" = "$name.redoahead-tmp" ]
+			finish 0 "$tracer" "$archiver"
+			[ "$(ls -A "$work/archive")" = $name ]
+			cmp "$out" <(lesslog "$wal" -)
+		fi
+		rm "$out"
+	done
 }
 
 @test "SIGTERM ends a run without a trace" {
@@ -340,7 +387,7 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 @test "errors of the device are errors" {
 	local call
 	need_strace
-	for call in fsync:error=EIO:when=1 write:error=EIO:when=1 pread64:error=EIO:when=4+ renameat2:error=EIO flock:error=ENOLCK; do
+	for call in fsync:error=EIO:when=1 write:error=EIO:when=1 pread64:error=EIO:when=4+ linkat,renameat2:error=EIO flock:error=ENOLCK; do
 		run -1 with_fault "$call" --compress zstd "$wal" "$out"
 		[[ $output == *"redoahead: error: "* ]]
 		[ -z "$(ls -A "$work/archive")" ]
@@ -352,17 +399,26 @@ with_fault() {				# CALL:FAULT ARGUMENT...
 	run -0 lesslog "$wal" "$out"
 }
 
-@test "file systems that cannot rename as wanted" {
+@test "file systems that cannot link or rename as wanted" {
+	local faults
 	need_strace
-	run -0 with_fault renameat2:error=EINVAL "$wal" "$out"
-	cmp "$out" <(lesslog "$wal" -)
-	[ "$(ls -A "$work/archive")" = $name ]
-	rm "$out"
-	run -0 strace -qq -o /dev/null -e inject=renameat2:error=ENOSYS -e inject=linkat:error=EPERM \
-		"$redoahead" lesslog "$wal" "$out"
-	cmp "$out" <(lesslog "$wal" -)
-	[ "$(ls -A "$work/archive")" = $name ]
+	for faults in "linkat:error=EPERM" "linkat:error=EPERM:when=1 renameat2:error=EINVAL" \
+		"linkat:error=EPERM renameat2:error=ENOSYS"; do
+		# shellcheck disable=SC2086
+		run -0 strace -qq -o /dev/null $(printf ' -e inject=%s' $faults) "$redoahead" lesslog "$wal" "$out"
+		cmp "$out" <(lesslog "$wal" -)
+		[ "$(ls -A "$work/archive")" = $name ]
+		rm "$out"
+	done
 	# Directories that cannot be synced need not be.
-	rm "$out"
 	run -0 with_fault fsync:error=EINVAL:when=2 "$wal" "$out"
+}
+
+# Lost otherwise: archiving in a chroot without /proc.
+@test "without /proc, files are archived, too" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root to mount"
+	need_namespace --mount
+	run -0 unshare --mount sh -c 'mount -t tmpfs none /proc && exec "$@"' - "$redoahead" lesslog "$wal" "$out"
+	cmp "$out" <(lesslog "$wal" -)
+	[ "$(ls -A "$work/archive")" = $name ]
 }

@@ -57,7 +57,7 @@ remedy(int err)
 		case ENOLCK:
 		case ENOSYS:
 		case EOPNOTSUPP:
-			return "mount the archive with locks, if only local ones";
+			return "mount the archive with locks; local ones do if no other host archives the same files";
 		default:
 			return "the server will try again";
 	}
@@ -219,6 +219,8 @@ take_existing(struct lesslog *lesslog, int fd)
 	if (fstat(fd, &st) == 0)
 		lesslog->summary.bytes_out = (uint64_t) st.st_size;
 	lesslog->summary.already_archived = true;
+	/* Of a process that was killed when it had given the file its name. */
+	(void) output__remove_leftover(&lesslog->output);
 	err = output__sync(fd);
 	if (err == 0)
 		err = output__sync_directory(&lesslog->output);
@@ -266,6 +268,13 @@ write_file(struct lesslog *lesslog)
 			return -ESTALE;
 		}
 		err = output__publish(output);
+	}
+	if (err == -ESTALE)
+	{
+		log_error("\"%s" OUTPUT_SUFFIX "\" was removed or replaced while it was written; let no "
+				  "other host archive the same files, or mount the archive with locks that hosts "
+				  "share", lesslog->options->out);
+		return err;
 	}
 	if (err == 0)
 		err = output__sync_directory(output);

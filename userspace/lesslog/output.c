@@ -7,6 +7,10 @@
  * a lock on it, so that two processes do not write to the same file; a server may run the
  * command again while an earlier one, of an archiver that is gone, still runs.  A file that
  * exists is never replaced.
+ *
+ * Locks may not reach other hosts that have the archive mounted.  A process there may remove
+ * the file, and write its own under the temporary name.  So it is the open file that gets the
+ * final name, not whatever has the temporary one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,31 +78,38 @@ output__existing(const struct output *output)
 	return err;
 }
 
+/* Has an open file this name?  Returns 0, or -ESTALE if it has not, or another -errno. */
+static int
+has_name(const struct output *output, int fd, const char *name)
+{
+	struct stat opened;
+	struct stat named;
+
+	if (fstat(fd, &opened) < 0)
+		return -errno;
+	if (fstatat(output->dirfd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? 0 : -ESTALE;
+}
+
 /*
- * Lock a file, and find out whether it has the temporary name, too.  Returns 0; or
- * -EWOULDBLOCK if another process writes it, -ENOENT if it was removed, or another -errno.
+ * Lock a file, and find out whether it has the temporary name still.  Returns 0; or
+ * -EWOULDBLOCK if another process writes it, -ESTALE if it was removed, or another -errno.
  */
 static int
 lock(const struct output *output, int fd)
 {
-	struct stat locked;
-	struct stat present;
-
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -errno;
-	if (fstat(fd, &locked) < 0)
-		return -errno;
-	if (fstatat(output->dirfd, output->temporary, &present, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
-	return locked.st_dev == present.st_dev && locked.st_ino == present.st_ino ? 0 : -ENOENT;
+	return has_name(output, fd, output->temporary);
 }
 
 /*
  * Remove what a process that was killed has left.  It is not written to: it may have the
  * name of a complete file, too.  Returns 0 or -errno.
  */
-static int
-remove_leftover(const struct output *output)
+int
+output__remove_leftover(const struct output *output)
 {
 	int			fd = openat(output->dirfd, output->temporary,
 							O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -110,7 +121,7 @@ remove_leftover(const struct output *output)
 	if (err == 0 && unlinkat(output->dirfd, output->temporary, 0) < 0)
 		err = -errno;
 	close(fd);
-	return err == -ENOENT ? 0 : err;
+	return err == -ENOENT || err == -ESTALE ? 0 : err;
 }
 
 /*
@@ -136,15 +147,15 @@ output__create(struct output *output, mode_t mode)
 				return 0;
 			}
 			/* Unless another process has it, it is ours to remove. */
-			if (err != -EWOULDBLOCK && err != -ENOENT)
+			if (err != -EWOULDBLOCK && err != -ESTALE)
 				(void) unlinkat(output->dirfd, output->temporary, 0);
 			close(fd);
 		}
 		else if (errno == EEXIST)
-			err = remove_leftover(output);
+			err = output__remove_leftover(output);
 		else
 			err = -errno;
-		if (err < 0 && err != -ENOENT)
+		if (err < 0 && err != -ESTALE)
 			break;
 	}
 	return err;
@@ -167,21 +178,32 @@ is_unsupported(int err)
 	return err == EINVAL || err == ENOSYS || err == EOPNOTSUPP || err == EPERM || err == EMLINK;
 }
 
+/* Remove the temporary name, if it is that of our file. */
+static void
+remove_temporary(const struct output *output)
+{
+	if (has_name(output, output->fd, output->temporary) == 0)
+		(void) unlinkat(output->dirfd, output->temporary, 0);
+}
+
 /*
- * Give the complete file its name.  Returns 0 or -errno, -EEXIST if there is a file of
- * that name.
+ * Give the file its name by means of the temporary one.  If that becomes another file's at
+ * the same time, it is noticed, but not prevented.  Returns 0 or -errno, as output__publish().
  */
-int
-output__publish(struct output *output)
+static int
+rename_temporary(const struct output *output)
 {
 	int			dirfd = output->dirfd;
+	int			err = has_name(output, output->fd, output->temporary);
 
+	if (err < 0)
+		return err;
 	if (renameat2(dirfd, output->temporary, dirfd, output->name, RENAME_NOREPLACE) < 0)
 	{
 		if (!is_unsupported(errno))
 			return -errno;
 		if (linkat(dirfd, output->temporary, dirfd, output->name, 0) == 0)
-			(void) unlinkat(dirfd, output->temporary, 0);
+			remove_temporary(output);
 		else if (!is_unsupported(errno))
 			return -errno;
 		/* Of our own processes, none makes the file now: we hold the lock. */
@@ -192,6 +214,31 @@ output__publish(struct output *output)
 		else if (renameat(dirfd, output->temporary, dirfd, output->name) < 0)
 			return -errno;
 	}
+	return has_name(output, output->fd, output->name);
+}
+
+/*
+ * Give the complete file its name.  Returns 0 or -errno: -EEXIST if there is a file of that
+ * name, -ESTALE if the open file has no name any more.
+ */
+int
+output__publish(struct output *output)
+{
+	char		opened[32];
+	int			err = 0;
+
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", output->fd);
+	if (linkat(AT_FDCWD, opened, output->dirfd, output->name, AT_SYMLINK_FOLLOW) == 0)
+		remove_temporary(output);
+	else if (errno == EEXIST || errno == ESTALE)
+		err = -errno;
+	/* A file without a name cannot get one; or there is no /proc. */
+	else if (errno == ENOENT && faccessat(AT_FDCWD, opened, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		err = -ESTALE;
+	else
+		err = rename_temporary(output);
+	if (err < 0)
+		return err;
 	close(output->fd);
 	output->fd = -1;
 	return 0;
@@ -211,7 +258,7 @@ output__close(struct output *output)
 {
 	if (output->fd >= 0)
 	{
-		(void) unlinkat(output->dirfd, output->temporary, 0);
+		remove_temporary(output);
 		close(output->fd);
 	}
 	if (output->dirfd >= 0)

@@ -21,6 +21,7 @@ struct output
 
 int			output__open(struct output *output, const char *path);
 int			output__existing(const struct output *output);
+int			output__remove_leftover(const struct output *output);
 int			output__create(struct output *output, mode_t mode);
 int			output__sync(int fd);
 int			output__publish(struct output *output);
