@@ -7,49 +7,7 @@ load lib/servers
 load lib/feeding
 load lib/blocks
 load lib/follow
-
-setup_file() {
-	suite_begin
-	make_crashed 5 4000
-	copy_cluster "$WORK/crashed" "$WORK/recovered"
-	recover_with "$STOCK" "$WORK/recovered"
-	# What the archive has, in the order of names.
-	as_server_user mkdir "$WORK/archive"
-	as_server_user cp "$WORK/crashed"/pg_wal/0* "$WORK/archive"
-	# A command that notes what is requested, and how often.
-	cat >"$WORK/fetch" <<-'END'
-		#!/bin/bash
-		# usage: fetch ARCHIVE NOTES FILE PATH [slow|piecemeal]
-		echo "$3" >>"$2"
-		case ${5-} in
-			slow) sleep 0.2 ;;
-			piecemeal) [ -e "$1/$3" ] || exit 1
-				exec 3>"$4"
-				dd if="$1/$3" bs=200000 count=1 status=none >&3; sleep 0.05
-				dd if="$1/$3" bs=200000 skip=1 status=none >&3; exit ;;
-		esac
-		cp "$1/$3" "$4"
-	END
-	chmod 755 "$WORK/fetch"
-}
-
-setup() {
-	case_begin
-	mapfile -t segments < <(as_server_user ls "$WORK/archive" | sort)
-	as_server_user mkdir -p "$CASE/server/pg_wal" "$CASE/server/global"
-	as_server_user cp "$WORK/crashed/global/pg_control" "$CASE/server/global"
-	spool=$CASE/server/pg_wal/redoahead.spool
-}
-
-# As the server calls it, in its data directory.
-restore() {					# [OPTION...] COMMAND FILE PATH
-	as_server_user env -C "$CASE/server" "$WORK/redoahead" restore "$@"
-}
-
-fetch_command() { echo "$WORK/fetch $WORK/archive $CASE/notes %f %p ${1-}"; }	# [HOW]
-# Do no processes of ours run any more?
-nothing_restores() { ! pgrep -f "$WORK/redoahead restore" >/dev/null; }
-settled() { wait_until "the end of the background" nothing_restores; }
+load lib/restoring
 
 @test "a segment comes, and the next ones are there before they are requested" {
 	local i
@@ -65,7 +23,7 @@ settled() { wait_until "the end of the background" nothing_restores; }
 		restore --jobs 4 "$(fetch_command)" "${segments[$i]}" pg_wal/RECOVERYXLOG
 		cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[$i]}"
 		settled
-		[ "$(ls "$spool" | wc -l)" -le 4 ]
+		[ "$(spooled | wc -l)" -le 4 ]
 	done
 	# Each one was fetched once.
 	[ -z "$(sort "$CASE/notes" | uniq -d)" ]
@@ -101,22 +59,22 @@ settled() { wait_until "the end of the background" nothing_restores; }
 	[ "$(cat "$CASE/server/pg_wal/RECOVERYXLOG")" = half ]
 	run -1 restore ": %f; cp $WORK/archive/${segments[0]} %p; exit 1" "${segments[0]}" pg_wal/RECOVERYXLOG
 	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
-	[ -z "$(ls "$spool")" ]
+	[ -z "$(spooled)" ]
 	# The next one that fails does no harm.
 	restore "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p || { echo half > %p; exit 1; }" "${segments[0]}" pg_wal/RECOVERYXLOG
 	settled
-	[ -z "$(ls "$spool")" ]
+	[ -z "$(spooled)" ]
 	# Nor does one that is wrong.
 	restore --jobs 3 "if [ %f = ${segments[0]} ]; then cp $WORK/archive/%f %p; else cp $WORK/archive/${segments[8]} %p; fi" "${segments[0]}" pg_wal/RECOVERYXLOG
 	settled
-	[ -z "$(ls "$spool")" ]
+	[ -z "$(spooled)" ]
 	run -1 restore ": %f %p; exit 1" "${segments[1]}" pg_wal/RECOVERYXLOG
 	restore --jobs 0 ": %f; printf '%%s' %% > %p" 00000002.history pg_wal/RECOVERYHISTORY
 	[ "$(cat "$CASE/server/pg_wal/RECOVERYHISTORY")" = % ]
 	# pg_rewind, and whoever wants a file elsewhere, gets the plain command.
 	restore "cp $WORK/archive/%f %p" "${segments[3]}" "$CASE/server/pg_wal/${segments[3]}"
 	cmp "$CASE/server/pg_wal/${segments[3]}" "$WORK/archive/${segments[3]}"
-	[ -z "$(ls "$spool")" ]
+	[ -z "$(spooled)" ]
 }
 
 @test "a spool that a crash left is not believed" {
@@ -164,22 +122,37 @@ segments_of_updates() {
 	mapfile -t segments < <(printf '%s\n' "${segments[@]}" | sed -n "/$first/,\$p")
 }
 
-# A data directory, and two processes that pass for its postmaster and startup process.
-pretend_server() {
-	rm -rf "$CASE/server"
-	copy_cluster "$WORK/crashed" "$CASE/server"
-	evict "$CASE/server/base"
-	(exec "${as_user[@]}" env -C "$CASE/server" bash -c '
-		echo $$ >postmaster.pid; (exec -a "postgres: startup recovering" sleep 1000) & wait') 3>&- &
-	pretended=$!
-	wait_until "the pretended server" has_startup
-}
-
-has_startup() { startup=$(pgrep -P "$(cat "$CASE/server/postmaster.pid")" -f '^postgres: startup'); }
-
-end_pretended() {
-	kill -KILL "$startup"
-	wait "$pretended"
+# Lost otherwise: WAL, where the archive was replaced or the command corrected since the last
+# recovery: this one would take segments of before, and may end too early.
+@test "what was fetched for another recovery, or by another command, is not used" {
+	local new=$CASE/new archive=$CASE/archive late
+	pretend_server
+	as_server_user cp -r "$WORK/archive" "$new"
+	for i in 1 2 3; do
+		printf new | as_server_user dd of="$new/${segments[i]}" bs=1 seek=8192 conv=notrunc status=none
+	done
+	as_server_user ln -s "$WORK/archive" "$archive"
+	restore --jobs 1 --no-prefault "cp $archive/%f %p" "${segments[0]}" pg_wal/RECOVERYXLOG
+	settled
+	[ "$(spooled)" = "${segments[1]}" ]
+	as_server_user ln -sfn "$new" "$archive"
+	end_pretended
+	start_pretended
+	restore --jobs 1 --no-prefault "cp $archive/%f %p" "${segments[1]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$new/${segments[1]}"
+	settled
+	# Another command; one of the first is still fetching when it begins.
+	late="[ %f != ${segments[3]} ] || until [ -e $CASE/go ]; do sleep 0.02; done; cp $WORK/archive/%f %p"
+	restore --jobs 2 --no-prefault "$late" "${segments[1]}" pg_wal/RECOVERYXLOG
+	wait_until "the second segment" test -e "$spool/${segments[2]}"
+	for i in 2 3; do
+		restore --jobs 1 --no-prefault "cp $new/%f %p" "${segments[i]}" pg_wal/RECOVERYXLOG
+		cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$new/${segments[i]}"
+		[ "$i" = 3 ] || [ -e "$spool/${segments[3]}.lock" ]
+		as_server_user touch "$CASE/go"
+		settled
+	done
+	end_pretended
 }
 
 nobody_prefaults() { flock -n "$spool/prefaulted" true; }
@@ -288,7 +261,7 @@ hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 	local fetched
 	as_server_user rm -r "$CASE/server/pg_wal"
 	as_server_user mkdir "$CASE/server/pg_wal"
-	as_user=(unshare --mount sh -c 'mount -t tmpfs -o size=7m,mode=777 none "$0" && exec "$@"' "$CASE/server/pg_wal" "${as_user[@]}")
+	as_user=(unshare --mount sh -c 'mount -t tmpfs -o size=7200k,mode=777 none "$0" && exec "$@"' "$CASE/server/pg_wal" "${as_user[@]}")
 	restore --jobs 8 --no-prefault "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
 	settled
 	fetched=$(sort "$CASE/notes" | uniq | wc -l)
@@ -301,7 +274,7 @@ hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 @test "where files cannot be locked, the server gets its segment, and the reason is logged" {
 	as_user=("${as_user[@]}" "$redoahead_root/build/tests/tools/without_call" flock ENOSYS)
 	run -0 restore --jobs 4 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
-	[[ $output == *'cannot lock segments in "pg_wal/redoahead.spool": Function not implemented; no segment is fetched ahead'* ]]
+	[[ $output == *'cannot use segments in "pg_wal/redoahead.spool": Function not implemented; no segment is fetched ahead'* ]]
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[0]}"
 	settled
 	[ "$(cat "$CASE/notes")" = "${segments[0]}" ]

@@ -27,7 +27,6 @@
 #include "archive/ahead.h"
 #include "archive/fetch.h"
 #include "base/clock.h"
-#include "cluster/processes.h"
 #include "common/available.h"
 #include "engine/setup.h"
 #include "prefault/prefault.h"
@@ -63,12 +62,10 @@ static void
 fetch_ahead(const struct restore_options *options, const struct spool *spool, const char *name,
 			int lock)
 {
-	char		path[PATH_MAX];
 	char		fetched[PATH_MAX];
 
-	if (spool__path(spool, name, "", path) == 0 &&
-		fetch__segment(options->command, spool, name, fetched))
-		(void) rename(fetched, path);
+	if (fetch__segment(options->command, spool, name, fetched))
+		spool__add(spool, name, fetched);
 	spool__unlock(spool, name, lock);
 }
 
@@ -235,15 +232,7 @@ prefault_ahead(const struct restore_options *options, const struct spool *spool,
 static int
 open_startup(const struct spool *spool, pid_t *pid)
 {
-	struct cluster cluster;
-	pid_t		postmaster;
-
-	if (spool->pgdata[0] == '\0' || cluster__open(&cluster, spool->pgdata) < 0)
-		return -1;
-	postmaster = processes__postmaster(&cluster);
-	if (postmaster > 0)
-		*pid = processes__startup(&cluster, postmaster);
-	cluster__close(&cluster);
+	*pid = spool__startup(spool);
 	return *pid > 0 ? (int) syscall(SYS_pidfd_open, *pid, 0) : -1;
 }
 

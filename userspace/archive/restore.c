@@ -7,13 +7,15 @@
  * is being fetched is waited for; for any other the command runs as it would without us.
  * Then the next ones are fetched in the background (ahead.c), and the server gets its
  * answer.  A segment that cannot be fetched ahead does not matter: the server's own request
- * runs the command again.
+ * runs the command again.  What an earlier recovery or another command has left in the
+ * spool is removed.
  *
  * All else (history files, requests of pg_rewind) goes to the user's command unchanged.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -72,23 +74,24 @@ take_from_spool(const struct restore_options *options, const struct spool *spool
  * 0 if it need not run.
  */
 static int
-restore_segment(const struct restore_options *options, const struct spool *spool)
+restore_segment(const struct restore_options *options, struct spool *spool)
 {
 	struct spool_segment segment;
 	int			lock = spool__lock(spool, options->file, true);
+	int			err = lock < 0 ? lock : spool__begin(spool, options->command);
 	int			status = 0;
 
-	if (!take_from_spool(options, spool))
+	if (err < 0 || !take_from_spool(options, spool))
 		status = fetch__file(options->command, options->file, options->path);
 	if (!fetch__succeeded(status))
 		(void) unlink(options->path);	/* part of a file, if anything */
 	if (lock >= 0)
 		spool__unlock(spool, options->file, lock);
-	else
-		log_warning("cannot lock segments in \"%s\": %s; no segment is fetched ahead", spool->path,
-					strerror(-lock));
+	if (err < 0)
+		log_warning("cannot use segments in \"%s\": %s; no segment is fetched ahead", spool->path,
+					strerror(-err));
 	/* The server examines what it gets; only what follows on a segment is fetched ahead. */
-	if (lock >= 0 && fetch__succeeded(status) &&
+	if (err == 0 && fetch__succeeded(status) &&
 		spool__is_segment(spool, options->path, options->file, &segment))
 	{
 		spool__clean(spool, &segment, (unsigned) options->jobs);
@@ -130,7 +133,12 @@ restore__run(const struct restore_options *options)
 			log_warning("cannot make \"%s\": %s; no segment is fetched ahead", spool.path,
 						strerror(-err));
 		else
-			return end_like(restore_segment(options, &spool));
+		{
+			int			status = restore_segment(options, &spool);
+
+			free(spool.recovery);
+			return end_like(status);
+		}
 	}
 	return end_like(fetch__file(options->command, options->file, options->path));
 }

@@ -7,11 +7,18 @@
  * that base backups leave it out.  Of a segment NAME, NAME.PID.tmp is being written, and
  * NAME is complete: it was synced before it got this name.  Whoever fetches it holds a
  * lock on NAME.lock.
+ *
+ * Segments hold for one recovery, and for the command that has fetched them: before another
+ * one, the archive may have been replaced, or the command corrected.  The file "recovery" has
+ * both.  Whoever adds a segment has it locked and compares it, so that what was fetched for
+ * another recovery does not come into the spool.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -19,8 +26,12 @@
 #include <unistd.h>
 
 #include "archive/spool.h"
+#include "cluster/processes.h"
 #include "wal/page.h"
 #include "wal/segments.h"
+
+/* File with the recovery that the segments are for. */
+#define RECOVERY_NAME	"recovery"
 
 /* If this is the data directory, remember it and its system identifier. */
 static bool
@@ -61,6 +72,115 @@ spool__open(struct spool *spool, const char *wal_directory)
 			(void) read_control(spool, parent);
 	}
 	return mkdir(spool->path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* The startup process of the server, 0 if there is none, or if it is not known. */
+pid_t
+spool__startup(const struct spool *spool)
+{
+	char		ignored[CLUSTER_MESSAGE_BYTES];
+	struct cluster cluster;
+	pid_t		startup;
+
+	if (spool->pgdata[0] == '\0' || cluster__try(&cluster, spool->pgdata, ignored) < 0)
+		return 0;
+	startup = processes__startup(&cluster, processes__postmaster(&cluster));
+	cluster__close(&cluster);
+	return startup;
+}
+
+/*
+ * Lock the file of the recovery, and find out whether the spool is for ours.  Returns a
+ * descriptor or -errno.
+ */
+static int
+lock_recovery(const struct spool *spool, bool *is_ours)
+{
+	size_t		length = strlen(spool->recovery);
+	char	   *text = malloc(length + 1);
+	char		path[PATH_MAX];
+	int			fd = -1;
+	int			err = text == NULL ? -ENOMEM : spool__path(spool, RECOVERY_NAME, "", path);
+
+	if (err == 0 && (fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
+		err = -errno;
+	while (err == 0 && flock(fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			err = -errno;
+	if (err == 0)
+		*is_ours = pread(fd, text, length + 1, 0) == (ssize_t) length &&
+			memcmp(text, spool->recovery, length) == 0;
+	else if (fd >= 0)
+		close(fd);
+	free(text);
+	return err < 0 ? err : fd;
+}
+
+/* Remove all complete segments.  Returns 0 or -errno. */
+static int
+remove_segments(const struct spool *spool)
+{
+	DIR		   *directory = opendir(spool->path);
+	struct dirent *entry;
+	int			err = directory == NULL ? -errno : 0;
+
+	while (err == 0 && (entry = readdir(directory)) != NULL)
+		if (strspn(entry->d_name, "0123456789ABCDEF") == WAL_SEGMENT_NAME_LENGTH &&
+			entry->d_name[WAL_SEGMENT_NAME_LENGTH] == '\0' &&
+			unlinkat(dirfd(directory), entry->d_name, 0) < 0 && errno != ENOENT)
+			err = -errno;
+	if (directory != NULL)
+		closedir(directory);
+	return err;
+}
+
+/*
+ * Have the spool for the recovery that runs, and for this command: segments that were fetched
+ * for another one are removed.  Returns 0 or -errno; then no segment of the spool may be used.
+ */
+int
+spool__begin(struct spool *spool, const char *command)
+{
+	pid_t		startup = spool__startup(spool);
+	bool		is_ours;
+	int			fd;
+	int			err = 0;
+
+	if (asprintf(&spool->recovery, "%d %" PRIu64 " %s", (int) startup,
+				 processes__start_ticks(startup), command) < 0)
+	{
+		spool->recovery = NULL;
+		return -ENOMEM;
+	}
+	fd = lock_recovery(spool, &is_ours);
+	if (fd < 0)
+		return fd;
+	if (!is_ours)
+	{
+		size_t		length = strlen(spool->recovery);
+
+		err = remove_segments(spool);
+		if (err == 0 && ftruncate(fd, 0) < 0)
+			err = -errno;
+		if (err == 0 && pwrite(fd, spool->recovery, length, 0) != (ssize_t) length)
+			err = -ENOSPC;
+	}
+	close(fd);
+	return err;
+}
+
+/* Give a segment that was fetched its name, or remove it if the spool is for another recovery. */
+void
+spool__add(const struct spool *spool, const char *name, const char *fetched)
+{
+	char		path[PATH_MAX];
+	bool		is_ours = false;
+	int			fd = lock_recovery(spool, &is_ours);
+
+	if (fd < 0 || !is_ours || spool__path(spool, name, "", path) < 0 || rename(fetched, path) < 0)
+		(void) unlink(fetched);
+	if (fd >= 0)
+		close(fd);
 }
 
 /*

@@ -8,12 +8,14 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct spool
 {
 	char		path[PATH_MAX]; /* of the directory */
 	char		pgdata[PATH_MAX];	/* data directory, empty: not known */
 	uint64_t	system_identifier;	/* of the cluster, 0: not known */
+	char	   *recovery;		/* startup process and command that segments are for */
 };
 
 /* What is known of a segment's file. */
@@ -25,6 +27,9 @@ struct spool_segment
 };
 
 int			spool__open(struct spool *spool, const char *wal_directory);
+pid_t		spool__startup(const struct spool *spool);
+int			spool__begin(struct spool *spool, const char *command);
+void		spool__add(const struct spool *spool, const char *name, const char *fetched);
 uint64_t	spool__room(const struct spool *spool, uint32_t segment_bytes);
 int			spool__path(const struct spool *spool, const char *name, const char *suffix,
 						char path[PATH_MAX]);

@@ -426,6 +426,18 @@ processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, boo
 	return search.count;
 }
 
+/*
+ * When a process was started, in clock ticks since the machine was; 0 if there is none.  By
+ * that it is told from another one of its number.
+ */
+uint64_t
+processes__start_ticks(pid_t pid)
+{
+	unsigned long long start;
+
+	return read_stat(pid, 22, &start) ? start : 0;
+}
+
 /* Time since a process was started, us, with the kernel's precision of 10 ms. */
 int
 processes__age_us(pid_t pid, uint64_t *age_us)

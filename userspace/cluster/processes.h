@@ -33,6 +33,7 @@ int			processes__children(const struct cluster *cluster, processes_visitor visit
 unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
 							   bool *refused, bool *follows);
 int			processes__server(const struct cluster *cluster, struct processes_server *server);
+uint64_t	processes__start_ticks(pid_t pid);
 int			processes__age_us(pid_t pid, uint64_t *age_us);
 
 #endif							/* REDOAHEAD_CLUSTER_PROCESSES_H */
