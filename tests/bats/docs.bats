@@ -78,6 +78,17 @@ nothing() {					# COMMAND...
 	same "$work/members" "$work/page"
 }
 
+# Lost otherwise: the script that the tests of archives run, in the page where it is looked up.
+@test "OPERATING and the man page of lesslog have the same restore_command" {
+	local page=$top/userspace/redoahead-lesslog.1
+	sed -n '/^    #!\/bin\/sh$/,/^$/s/^    //p' "$top/OPERATING.md" >"$work/operating"
+	sed -n '/^#!\/bin\/sh$/,/^\.EE$/p' "$page" | sed "/^\.EE/d; s/\\\\-/-/g; s/\\\\(aq/'/g" >"$work/page"
+	same "$work/operating" "$work/page"
+	grep -o "^ *restore_command = 'exec /usr.*" "$top/OPERATING.md" | tr -d ' ' >"$work/operating"
+	sed "s/\\\\-/-/g; s/\\\\(aq/'/g" "$page" | grep "^restore_command = 'exec /usr" | tr -d ' ' >"$work/page"
+	same "$work/operating" "$work/page"
+}
+
 @test "the man page has each column of the view" {
 	sed -n 's/.*OUT \([a-z_]*\) .*/\1/p' "$top/pg-patch/redoahead/redoahead--1.0.sql" | sort >"$work/columns"
 	docs rows "$top/userspace/redoahead.statistics.7" pg_stat_redoahead >"$work/page"

@@ -24,6 +24,44 @@ load lib/lesslog
 	stop_server "$DATA"
 }
 
+# Lost otherwise: all WAL behind a fault of the archive, by a server that becomes a primary there.
+@test "only a file that the archive does not have ends WAL, other faults end recovery" {
+	local archive=$CASE/archive command segments
+	copy_cluster "$ARCHIVE" "$archive"
+	command=$(restoring "$archive")
+	settings "$DATA" restore_command="$command"
+	mapfile -t segments < <(cd "$archive" && ls | sed -nE 's/^([0-9A-F]{24})\.zst$/\1/p')
+	restored() {				# STATUS FILE [COMMAND...]
+		local file=$2 status=$1
+		shift 2
+		rm -f "$CASE/restored"
+		run "-$status" as_server_user "$@" sh -c "$(sed "s|%f|$file|g; s|%p|$CASE/restored|g" <<<"$command")"
+	}
+	restored 0 "${segments[0]}"
+	cmp "$CASE/restored" "$PLAIN/${segments[0]}"
+	restored 1 0000000100000009000000AA
+	restored 1 00000002.history
+	# No process can be started.
+	restored 126 "${segments[0]}" prlimit --nproc=1
+	# A full disk, a damaged file, and none of the archive that can be read.
+	restored 126 "${segments[0]}" prlimit --fsize=1000
+	as_server_user truncate -s 100 "$archive/${segments[0]}.zst"
+	restored 126 "${segments[0]}"
+	chmod 0 "$archive"
+	restored 126 "${segments[1]}"
+	chmod 700 "$archive"
+	mv "$archive" "$archive.away"
+	restored 126 "${segments[1]}"
+	# As a mount point without the archive.
+	as_server_user mkdir "$archive"
+	restored 126 "${segments[1]}"
+	as_server_user touch "$DATA/recovery.signal"
+	start_server --no-wait "$STOCK" "$DATA"
+	wait_until "the end of the server" server_has_gone "$DATA"
+	grep -q 'FATAL:  could not restore file' "$DATA.log"
+	[ -e "$DATA/recovery.signal" ]
+}
+
 # Lost otherwise: prefetching, where it is needed most.
 @test "redoahead reads ahead what redo now has to read, on a patched and on a stock server" {
 	local stock=$CASE/stock
@@ -35,8 +73,8 @@ load lib/lesslog
 	stop_daemon "$DATA"
 	daemon_has_read "$DATA" 1000
 	same_as_primary "$DATA"
-	settings "$stock" recovery_prefetch=off hot_standby=off "restore_command=$WORK/redoahead restore \"test -e \
-$ARCHIVE/%%f.zst || exit 1; zstd -dcq $ARCHIVE/%%f.zst > %%p || exit 126\" %f %p"
+	settings "$stock" recovery_prefetch=off hot_standby=off \
+		restore_command="exec $WORK/redoahead restore \"$(restoring "$ARCHIVE" | sed 's/%/%%/g')\" %f %p"
 	as_server_user touch "$stock/recovery.signal"
 	recover_followed "$stock"
 	stop_follow "$stock"
@@ -102,7 +140,7 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	pgbench "$old" -n -c 2 -t 200
 	archive_all "$old"
 	stop_server "$old"
-	settings "$old" archive_mode=off "restore_command=zstd -dcq $CASE/archive/%f.zst > %p"
+	settings "$old" archive_mode=off restore_command="$(restoring "$CASE/archive")"
 	# Not from the running server: its data directory has a socket, which cannot be copied.
 	stop_server "$DATA"
 	as_server_user "$STOCK/bin/pg_rewind" -D "$old" --restore-target-wal --source-pgdata "$DATA"
@@ -157,7 +195,7 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	# Behind the first segment, which begins with WAL of the old timeline.
 	dump_wal "$CASE" $(cd "$CASE" && ls | grep -xE '00000002[0-9A-F]{16}' | sed -n '2p; $p') >"$CASE/dump"
 	[ "$(removed <"$CASE/dump")" -gt 100 ]
-	settings "$CASE/second" "restore_command=test -e $archive/%f.zst || exit 1; zstd -dcq $archive/%f.zst > %p || exit 126"
+	settings "$CASE/second" restore_command="$(restoring "$archive")"
 	restore_with "$STOCK" "$CASE/second"
 	same_data --ignore-hints --ignore-padding "$DATA" "$CASE/second"
 	good_checksums "$CASE/second"
@@ -203,7 +241,7 @@ has_tables() { sql "$1" -c "select count(*) from pgbench_accounts"; }
 	as_server_user "$STOCK/bin/pg_basebackup" -h "$primary" -D "$DATA" -X none --checkpoint=fast
 	rm -f "$DATA"/.s.PGSQL.*
 	settings "$DATA" archive_mode=off wal_compression=off \
-		"restore_command=test -e $archive/%f.lz4 || exit 1; lz4 -dcq $archive/%f.lz4 > %p || exit 126"
+		restore_command="$(restoring "$archive" lz4 lz4)"
 	copy_cluster "$DATA" "$CASE/second"
 	for value in lz4 lz4:transform; do
 		sql "$primary" -c "alter system set wal_compression = '$value'" -c "select pg_reload_conf()" -c checkpoint >/dev/null

@@ -79,8 +79,8 @@ static const struct options_command command = {
 	.doc = "For archive_command: archives the file PATH as OUT, a segment of WAL without the "
 	"full-page images that redo can do without.\v"
 	"PATH - is standard input, OUT - is standard output. In postgresql.conf: archive_command = "
-	"'redoahead lesslog --compress zstd %p /archive/%f.zst', restore_command = 'test -e "
-	"/archive/%f.zst || exit 1; zstd -dcq /archive/%f.zst > %p || exit 126'",
+	"'redoahead lesslog --compress zstd %p /archive/%f.zst'. redoahead-lesslog(1) has a "
+	"restore_command for that.",
 	.check = check,
 };
 

@@ -30,7 +30,7 @@ setup_file() {
 	archive_all "$PRIMARY"
 	stop_server "$PRIMARY"
 	unpack "$ARCHIVE" "$PLAIN"
-	settings "$BASE" archive_mode=off summarize_wal=off hot_standby=on "restore_command=test -e $ARCHIVE/%f.zst || exit 1; zstd -dcq $ARCHIVE/%f.zst > %p || exit 126"
+	settings "$BASE" archive_mode=off summarize_wal=off hot_standby=on restore_command="$(restoring "$ARCHIVE")"
 }
 
 setup() {
@@ -41,6 +41,16 @@ setup() {
 run_load() {				# DATA TRANSACTIONS
 	pgbench "$1" -n -f - -c 2 -t $(($2 / 8)) <"$BATS_TEST_DIRNAME/lib/mixed.sql"
 	pgbench "$1" -n -M prepared -c 4 -t "$2"
+}
+
+# The restore_command of OPERATING.md, with the script that it calls, for an archive.
+restoring() {				# ARCHIVE [PROGRAM SUFFIX]
+	local operating=$BATS_TEST_DIRNAME/../../OPERATING.md
+	as_server_user touch "$1/mounted"
+	sed -n '/^    #!\/bin\/sh$/,/^$/s/^    //p' "$operating" |
+		sed "s|/archive|$1|g; s|\.zst|.${3-zst}|g; s|zstd|${2-zstd}|g" >"$1.restore-wal"
+	chmod 755 "$1.restore-wal"
+	sed -n "s|^    restore_command = '\(.*\)/usr/local/bin/restore-wal \(.*\)'$|\1$1.restore-wal \2|p" "$operating"
 }
 
 has_committed() {			# DATA TRANSACTIONS
