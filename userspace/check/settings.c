@@ -259,12 +259,13 @@ check_images(struct check *check)
 				   "does not read it, and redoahead gains less");
 	else if (others)
 	{
-		/* What is streamed has images, if the primary writes them. */
+		/* The primary streams images, if it writes them; another standby sends what it has. */
 		needs__add(needs, "full_page_writes", NEED_WARNING, "off on the primary, %s: blocks that a "
 				   "crash of this server tears stay so, unless storage writes whole blocks",
 				   check->config_file[0] != '\0' &&
 				   config__get(&check->config, "restore_command", "")[0] == '\0' ?
-				   "or on there with wal_keep_block_data" :
+				   "or on there with wal_keep_block_data (WAL from another standby may then have no "
+				   "images)" :
 				   "or its archive may have no images (wal_keep_block_data)");
 		if (check->control.checksums)
 			needs__remedy(needs, "pg_checksums --check -D %s # after a crash; restore a base backup "
