@@ -161,3 +161,20 @@ disconnect_server() {
 	[ "$(field status)" = 0 ]
 	wait_until "the second one" eval '[ "$(grep -c "no report can be written to directory .*: No such file" "$work/log")" -eq 2 ]'
 }
+
+# Lost otherwise: the status for who reads it with anything but this program.
+@test "the JSON of a data directory whose name is not UTF-8 is UTF-8" {
+	local shown=$work/$'data\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4'
+	mv "$pgdata" "$work/"$'data\xff\xc3\xc3\xa4'
+	pgdata=$work/$'data\xff\xc3\xc3\xa4'
+	start --
+	wait_until "the status" status_is waiting phase
+	"$redoahead" status -D "$pgdata" --json >"$work/printed"
+	"$redoahead" check -D "$pgdata" --json >"$work/checked" || true
+	python3 - "$shown" "$work/status" "$work/printed" "$work/checked" <<'EOP'
+import json, os, sys
+for path in sys.argv[2:]:
+    with open(path, encoding='utf-8') as file:
+        assert json.load(file)['data_directory'] == os.fsencode(sys.argv[1]).decode(), path
+EOP
+}

@@ -21,3 +21,20 @@ utf8__length(const unsigned char *text)
 			return 0;
 	return length;
 }
+
+/*
+ * What a text that is not at its end begins with, for a reader that takes nothing but UTF-8: a
+ * byte that is none is U+FFFD.  Moves the text behind it; *length is that of the result, bytes.
+ */
+const char *
+utf8__next(const char **text, unsigned *length)
+{
+	const char *at = *text;
+
+	*length = utf8__length((const unsigned char *) at);
+	*text += *length > 0 ? *length : 1;
+	if (*length > 0)
+		return at;
+	*length = sizeof(UTF8_REPLACEMENT) - 1;
+	return UTF8_REPLACEMENT;
+}

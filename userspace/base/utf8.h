@@ -5,6 +5,10 @@
 #ifndef REDOAHEAD_BASE_UTF8_H
 #define REDOAHEAD_BASE_UTF8_H
 
+/* U+FFFD, which takes the place of what cannot be shown. */
+#define UTF8_REPLACEMENT	"\xef\xbf\xbd"
+
 unsigned	utf8__length(const unsigned char *text);
+const char *utf8__next(const char **text, unsigned *length);
 
 #endif							/* REDOAHEAD_BASE_UTF8_H */

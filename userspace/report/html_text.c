@@ -78,18 +78,20 @@ is_control(const unsigned char *text)
 void
 html_text__write(FILE *file, const char *text)
 {
-	const unsigned char *at = (const unsigned char *) (text == NULL ? UNKNOWN : text);
 	unsigned	length;
 
-	for (; *at != '\0'; at += length == 0 ? 1 : length)
+	if (text == NULL)
+		text = UNKNOWN;
+	while (*text != '\0')
 	{
-		length = utf8__length(at);
-		if (length == 0 || is_control(at))
-			fputs("\xef\xbf\xbd", file);
-		else if (strchr("<>&\"'", *at) != NULL)
-			fprintf(file, "&#%u;", *at);
+		const char *character = utf8__next(&text, &length);
+
+		if (is_control((const unsigned char *) character))
+			fputs(UTF8_REPLACEMENT, file);
+		else if (strchr("<>&\"'", *character) != NULL)
+			fprintf(file, "&#%d;", *character);
 		else
-			fwrite(at, 1, length, file);
+			fwrite(character, 1, length, file);
 	}
 }
 

@@ -4,7 +4,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/utf8.h"
 #include "report/json.h"
 
 /* A new object that is a member of another one. */
@@ -43,11 +46,29 @@ json__count(struct json_object *object, const char *name, uint64_t value)
 	json_object_object_add(object, name, json_object_new_uint64(value));
 }
 
-/* A text; NULL is null. */
+/* A text, as JSON must be UTF-8: what is not becomes U+FFFD.  NULL is null. */
 void
 json__text(struct json_object *object, const char *name, const char *value)
 {
-	json_object_object_add(object, name, value == NULL ? NULL : json_object_new_string(value));
+	struct json_object *text = NULL;
+	size_t		size = 0;
+	char	   *copy = value == NULL ? NULL :
+		malloc(strlen(value) * (sizeof(UTF8_REPLACEMENT) - 1) + 1);
+
+	if (copy != NULL)
+	{
+		while (*value != '\0')
+		{
+			unsigned	length;
+			const char *character = utf8__next(&value, &length);
+
+			memcpy(copy + size, character, length);
+			size += length;
+		}
+		text = json_object_new_string_len(copy, (int) size);
+		free(copy);
+	}
+	json_object_object_add(object, name, text);
 }
 
 void

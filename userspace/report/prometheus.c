@@ -180,20 +180,16 @@ write_label(struct writer *writer, const char *name, const char *value)
 	unsigned	length;
 
 	fprintf(file, "%s=\"", name);
-	for (; *value != '\0'; value += length)
+	while (*value != '\0')
 	{
-		length = utf8__length((const unsigned char *) value);
-		if (*value == '\n')
+		const char *character = utf8__next(&value, &length);
+
+		if (*character == '\n')
 			fputs("\\n", file);
-		else if (*value == '\\' || *value == '"')
-			fprintf(file, "\\%c", *value);
-		else if (length > 0)
-			fwrite(value, 1, length, file);
+		else if (*character == '\\' || *character == '"')
+			fprintf(file, "\\%c", *character);
 		else
-		{
-			fputs("\xef\xbf\xbd", file);
-			length = 1;
-		}
+			fwrite(character, 1, length, file);
 	}
 	fputc('"', file);
 }
