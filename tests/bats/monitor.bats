@@ -178,3 +178,21 @@ for path in sys.argv[2:]:
         assert json.load(file)['data_directory'] == os.fsencode(sys.argv[1]).decode(), path
 EOP
 }
+
+# Lost otherwise: what is known of a recovery that runs, to a second start by mistake.
+@test "a second daemon does not touch the files of the first one" {
+	local outputs=(--metrics "$work/redoahead.prom" --timeline "$work/timeline" --block-log "$work/blocks")
+	relation base/5/16384 5000
+	start -- "${outputs[@]}"
+	produce --count 5000 --blocks 5000 --sequential
+	wait_until "the end of the session" sessions_ended 1
+	wait_until "the counters" grep -q 'blocks_read_total{.*} 5000$' "$work/redoahead.prom"
+	wait_until "the lines" test -s "$work/timeline" -a -s "$work/blocks"
+	cp "$work/blocks" "$work/timeline" "$work/stats" "$work/redoahead.prom" "$BATS_TEST_TMPDIR"
+	run -1 "$redoahead" serve -D "$pgdata" --stats "$work/stats" "${outputs[@]}"
+	[[ $output == *'belongs to another redoahead'* ]]
+	cmp "$work/blocks" "$BATS_TEST_TMPDIR/blocks"
+	cmp "$work/timeline" "$BATS_TEST_TMPDIR/timeline"
+	cmp "$work/stats" "$BATS_TEST_TMPDIR/stats"
+	grep 'blocks_read_total{.*} 5000$' "$work/redoahead.prom"
+}

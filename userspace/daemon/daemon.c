@@ -1,6 +1,6 @@
 /*
  * daemon.c
- *		Sets the daemon up: the cluster, its owner's rights, and the engine.
+ *		Sets the daemon up: the cluster, its owner's rights, the outputs, and the engine.
  *
  * The event loop is in loop.c.
  */
@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "base/signals.h"
 #include "daemon/daemon_internal.h"
 
 /* Time between two checks for a data directory that is not there, ms. */
@@ -47,14 +48,24 @@ daemon__renew_engine(struct daemon *daemon, int err)
 	return err;
 }
 
-/* Open the data directory, as its owner. */
+/* Open the data directory, as its owner, and listen: no other daemon serves it from then on. */
 static int
-open_cluster(struct daemon *daemon)
+open_directory(struct daemon *daemon)
 {
 	struct cluster *cluster = &daemon->prefetch.cluster;
 	int			err = cluster__open(cluster, daemon->prefetch.options->pgdata);
 
-	return err < 0 ? err : cluster__become_owner(cluster);
+	if (err == 0)
+		err = cluster__become_owner(cluster);
+	return err < 0 ? err : loop__open(daemon);
+}
+
+/* Keep nothing of it open. */
+static void
+close_directory(struct daemon *daemon)
+{
+	loop__close(daemon);
+	cluster__close(&daemon->prefetch.cluster);
 }
 
 /* Is there a file that is not empty, or a directory, of this name in the data directory? */
@@ -81,7 +92,7 @@ is_complete(const struct daemon *daemon)
 		(socket[0] == '/' || slash == NULL || has(daemon, socket, (int) (slash - socket)));
 }
 
-/* Wait until there is a data directory again, or for a signal.  Keeps nothing of it open. */
+/* Wait until there is a data directory again, or for a signal. */
 static void
 wait_for_directory(struct daemon *daemon)
 {
@@ -112,11 +123,13 @@ serve_directory(struct daemon *daemon)
 	}
 	engine__destroy(prefetch->engine);
 	prefetch->engine = NULL;
-	cluster__close(&prefetch->cluster);
 	return err;
 }
 
-/* Serve a cluster until a signal arrives.  Returns 0 or -errno. */
+/*
+ * Serve a cluster until a signal arrives.  Returns 0 or -errno.  Outputs are opened when the
+ * daemon listens, because they may be those of another one, which serves the cluster already.
+ */
 int
 daemon__run(const struct daemon_options *options)
 {
@@ -124,18 +137,23 @@ daemon__run(const struct daemon_options *options)
 	int			err;
 
 	prefetch__init(&daemon.prefetch, &options->prefetch);
-	err = open_cluster(&daemon);
+	/* First, so that each signal from now on has the socket removed. */
+	err = daemon.prefetch.signal_fd = signals__open();
+	if (err >= 0)
+		err = open_directory(&daemon);
 	if (err == 0)
 		err = prefetch__open(&daemon.prefetch, "serve");
 	if (err == 0)
 		err = serve_directory(&daemon);
 	while (err == -ESTALE)
 	{
+		close_directory(&daemon);
 		wait_for_directory(&daemon);
-		err = daemon.prefetch.stop ? 0 : open_cluster(&daemon);
+		err = daemon.prefetch.stop ? 0 : open_directory(&daemon);
 		if (err == 0 && !daemon.prefetch.stop)
 			err = serve_directory(&daemon);
 	}
 	prefetch__close(&daemon.prefetch);
+	loop__close(&daemon);
 	return err;
 }

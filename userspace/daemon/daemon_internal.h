@@ -46,7 +46,9 @@ struct daemon
 int			daemon__renew_engine(struct daemon *daemon, int err);
 
 /* loop.c */
+int			loop__open(struct daemon *daemon);
 int			loop__run(struct daemon *daemon);
+void		loop__close(struct daemon *daemon);
 
 /* session.c */
 void		session__connect(struct daemon *daemon, struct handshake_offer *offer);

@@ -267,45 +267,58 @@ serve(struct daemon *daemon)
 	return daemon->prefetch.stop ? 0 : err;
 }
 
+static int
+fail_setup(int error)
+{
+	log_error("cannot set up the event loop: %s; raise the limits of this process",
+			  strerror(error));
+	return -ENOMEM;
+}
+
+/* Listen.  Returns 0, or -errno after a message, as where another daemon serves the cluster. */
+int
+loop__open(struct daemon *daemon)
+{
+	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return daemon->epoll_fd < 0 ? fail_setup(errno) :
+		listener__open(&daemon->listener, &daemon->prefetch.cluster, daemon->options->socket,
+					   daemon->epoll_fd);
+}
+
 /*
- * Listen and serve.  Returns 0 after a signal, -ESTALE if the data directory was
- * replaced, or another -errno.
+ * Serve.  Returns 0 after a signal, -ESTALE if the data directory was replaced, or
+ * another -errno.
  */
 int
 loop__run(struct daemon *daemon)
 {
 	struct prefetch *prefetch = &daemon->prefetch;
-	const char *socket = daemon->options->socket;
 	int			err;
 
-	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (daemon->epoll_fd < 0 ||
-		watch__add(daemon->epoll_fd, daemon->prefetch.signal_fd, EPOLLIN) < 0)
-	{
-		log_error("cannot set up the event loop: %s; raise the limits of this process",
-				  strerror(errno));
-		err = -ENOMEM;
-		goto cleanup;
-	}
-	err = listener__open(&daemon->listener, &prefetch->cluster, socket, daemon->epoll_fd);
-	if (err == 0)
-		err = prefetch__attach(prefetch);
+	if (watch__add(daemon->epoll_fd, prefetch->signal_fd, EPOLLIN) < 0)
+		return fail_setup(errno);
+	err = prefetch__attach(prefetch);
 	if (err < 0)
-		goto cleanup;
+		return err;
 
 	/* Who waits for the message may read them. */
 	prefetch__write_statistics(prefetch, clock__now_us());
 	log_info("serving \"%s\" at \"%s\" with %s, up to %" PRIu64 " blocks in flight",
-			 prefetch->cluster.path, socket, prefetch->backend->name, prefetch->options->io_depth);
+			 prefetch->cluster.path, daemon->options->socket, prefetch->backend->name,
+			 prefetch->options->io_depth);
 	notify__ready(PREFETCH_WAITING);
 	err = serve(daemon);
 	prefetch__write_statistics(prefetch, clock__now_us());
+	return err;
+}
 
-cleanup:
+/* Stop listening; others may from now on. */
+void
+loop__close(struct daemon *daemon)
+{
 	listener__close(daemon->listener);
 	daemon->listener = NULL;
 	if (daemon->epoll_fd >= 0)
 		close(daemon->epoll_fd);
 	daemon->epoll_fd = -1;
-	return err;
 }

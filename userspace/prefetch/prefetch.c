@@ -31,7 +31,7 @@ prefetch__init(struct prefetch *prefetch, const struct prefetch_options *options
 	};
 }
 
-/* Open all but the cluster and the engine, as the owner.  Returns 0 or -errno. */
+/* Open the outputs and the monitor, as the owner.  Returns 0 or -errno. */
 int
 prefetch__open(struct prefetch *prefetch, const char *command)
 {
@@ -41,8 +41,6 @@ prefetch__open(struct prefetch *prefetch, const char *command)
 
 	prefetch->may_listen = options->monitor.status_socket[0] != '\0' &&
 		sockfile__check(&prefetch->cluster, options->monitor.status_socket) == 0;
-	if (err == 0)
-		err = prefetch->signal_fd = signals__open();
 	return err < 0 ? err : monitor__create(&prefetch->monitor, &options->monitor, command,
 										   options->pgdata);
 }
