@@ -29,6 +29,25 @@ setup_file() { follow_setup; }
 	same_data "$WORK/recovered" "$DATA"
 }
 
+# Lost otherwise: the end of a recovery that goes on, which is logged, counted and reported by then.
+@test "where io_uring fails in the middle of a recovery, follow goes on without, and counts it once" {
+	need_strace
+	copy_cluster "$WORK/crashed" "$DATA"
+	evict "$DATA"
+	follow_as=(strace -f -D -o "$CASE/strace" -e trace=io_uring_enter
+		-e inject=io_uring_enter:error=EBADF:when=3+ "${as_user[@]}")
+	start_follow "$DATA"
+	follow_as=("${as_user[@]}")
+	recover_found "$STOCK" "$DATA"
+	no follow_logs "$DATA" 'io_uring cannot be used' || skip "io_uring cannot be used here"
+	stop_follow "$DATA"
+	follow_logs "$DATA" 'io_uring failed: Bad file descriptor; using posix_fadvise'
+	[ "$(grep -c 'recovery no longer served' "$DATA.follow.log")" -eq 1 ]
+	[ "$(grep -c 'recovery ended' "$DATA.follow.log")" -eq 1 ]
+	[ "$(grep -c 'redo of ' "$DATA.follow.log")" -eq 1 ]
+	[ "$(json_member "$DATA.stats" recoveries)" -eq 1 ]
+}
+
 # A hot standby of a primary that the test makes; both stock, with pg_wal as a link.
 make_standby() {			# PRIMARY STANDBY
 	copy_cluster "$WORK/recovered" "$1"

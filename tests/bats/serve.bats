@@ -272,7 +272,7 @@ load lib/daemon
 	stop
 	wait "$producer"
 	[ "$(field gone)" = true ]
-	grep -q 'recovery ended' "$work/log"
+	grep -q 'recovery no longer served' "$work/log"
 }
 
 # Lost otherwise: the daemon, when its logs are rotated.

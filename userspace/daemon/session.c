@@ -119,12 +119,12 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->taken_lsn = session->sleep_lsn = 0;
 	/* At once, for the server waits: what follows may read from a busy disk. */
 	listener__accept(daemon->listener, offer->socket);
-	prefetch__begin(&daemon->prefetch, &layout);
+	prefetch__begin(&daemon->prefetch, &layout, offer->startup);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);
 }
 
-/* The recovery has ended: release all that belongs to it.  Returns 0 or -errno. */
+/* The recovery is no longer served: release all that belongs to it.  Returns 0 or -errno. */
 int
 session__disconnect(struct daemon *daemon)
 {

@@ -122,16 +122,16 @@ decode(struct follow *follow, uint64_t replay_lsn, uint64_t now_us)
 	return more;
 }
 
-/* Prefetch until the recovery ends.  Returns 0, or -errno if the engine is broken. */
+/* Prefetch until the recovery has ended.  Returns 0, or -errno if the engine is broken. */
 static int
-prefetch_until_end(struct follow *follow, uint64_t start_lsn, int pidfd)
+prefetch_until_end(struct follow *follow, uint64_t start_lsn, int pidfd, bool *ended)
 {
 	struct prefetch *prefetch = &follow->prefetch;
-	bool		ended = false;
 	int			idle_ms = IDLE_MS;
 	int			done = 0;
 
-	while (!ended && !prefetch->stop && done >= 0)
+	*ended = false;
+	while (!*ended && !prefetch->stop && done >= 0)
 	{
 		uint64_t	now_us = clock__now_us();
 		uint64_t	replay_lsn = position__read(&follow->position, now_us);
@@ -153,7 +153,7 @@ prefetch_until_end(struct follow *follow, uint64_t start_lsn, int pidfd)
 		};
 		prefetch__report(prefetch, now_us);
 		idle = !more && done == 0 && engine__state(prefetch->engine).in_flight == 0;
-		wait_for(follow, pidfd, idle ? idle_ms : 0, &ended);
+		wait_for(follow, pidfd, idle ? idle_ms : 0, ended);
 		idle_ms = !idle ? IDLE_MS : 2 * idle_ms < MAX_IDLE_MS ? 2 * idle_ms : MAX_IDLE_MS;
 	}
 	return done < 0 ? done : 0;
@@ -175,16 +175,17 @@ serve_recovery(struct follow *follow, pid_t startup, int pidfd, uint64_t start_l
 			   const struct relpath_layout *layout)
 {
 	struct prefetch *prefetch = &follow->prefetch;
+	bool		ended;
 	int			err = prefetch__create_engine(prefetch, false);
 
 	if (err < 0)
 		return err;
-	prefetch__begin(prefetch, layout);
+	prefetch__begin(prefetch, layout, startup);
 	log_info("recovery of PostgreSQL %d found, from %X/%08X on", prefetch->cluster.major,
 			 (unsigned) (start_lsn >> 32), (unsigned) start_lsn);
 	position__begin(&follow->position, startup, follow->control.system_identifier,
 					follow->control.wal_segment_bytes, start_lsn);
-	err = prefetch_until_end(follow, start_lsn, pidfd);
+	err = prefetch_until_end(follow, start_lsn, pidfd, &ended);
 	position__end(&follow->position);
 	if (err < 0)
 		err = prefetch__engine_failed(prefetch, err);
@@ -192,7 +193,7 @@ serve_recovery(struct follow *follow, pid_t startup, int pidfd, uint64_t start_l
 			 (unsigned) (follow->stream.reader.next_lsn >> 32),
 			 (unsigned) follow->stream.reader.next_lsn);
 	/* Where reads are not complete, destroying the engine waits for none either. */
-	(void) prefetch__end(prefetch, !prefetch->stop);
+	(void) prefetch__end(prefetch, ended);
 	engine__destroy(prefetch->engine);
 	prefetch->engine = NULL;
 	return err;

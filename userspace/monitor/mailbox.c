@@ -88,7 +88,7 @@ mailbox__publish(struct mailbox *mailbox, const struct monitor_snapshot *snapsho
 		wake(mailbox);
 }
 
-/* The recovery has ended ("completed"), or the command is going to, in the middle of it. */
+/* The recovery has ended ("completed"), or goes on, and the command does nothing for it now. */
 void
 mailbox__end(struct mailbox *mailbox, const struct monitor_snapshot *snapshot,
 			 const struct relations *relations, bool completed)

@@ -118,15 +118,17 @@ document_text(void *monitor)
 	return json_object_to_json_string_ext(current_document(monitor), JSON_C_TO_STRING_PLAIN);
 }
 
-/* Report the present recovery, which has ended unless the command has been stopped. */
+/* Report the present recovery, which has ended, unless it goes on unwatched. */
 static void
 conclude(struct monitor *monitor, const struct monitor_snapshot *ended, bool completed)
 {
 	recovery__update(monitor->present, ended, attached(monitor), clock__now_us());
 	recovery__end(monitor->present, completed ? attached(monitor) : NULL);
 	if (completed)
+	{
 		conclusion__log(monitor->present);
-	monitor->last = monitor->present;
+		monitor->last = monitor->present;
+	}
 	monitor->present = NULL;
 	monitor->document_us = 0;
 	if (completed && monitor->options->report != NULL)
@@ -352,7 +354,7 @@ monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapsho
 	mailbox__publish(&monitor->mailbox, snapshot);
 }
 
-/* The recovery has ended, or the command is going to, in the middle of it. */
+/* The recovery has ended, or goes on, and the command does nothing for it now. */
 void
 monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
 			 const struct relations *relations, bool ended)

@@ -130,14 +130,19 @@ prefetch__handle_signal(struct prefetch *prefetch)
 	}
 }
 
-/* A recovery of a cluster of this layout begins. */
+/*
+ * A recovery of a cluster of this layout is found, which this startup process runs; 0 if that
+ * is not known.  It may be the last one, whose end was not seen.
+ */
 void
-prefetch__begin(struct prefetch *prefetch, const struct relpath_layout *layout)
+prefetch__begin(struct prefetch *prefetch, const struct relpath_layout *layout, pid_t startup)
 {
 	bool		residency_works;
 
 	prefetch->runs = true;
-	prefetch->recoveries++;
+	if (!prefetch->goes_on || prefetch->startup != startup)
+		prefetch->recoveries++;
+	prefetch->startup = startup;
 	prefetch->begin_us = clock__now_us();
 	prefetch->begin_cpu_us = clock__cpu_us();
 	residency_works = residency__works(prefetch->cluster.dirfd, layout->tablespace_dir);
@@ -241,11 +246,12 @@ prefetch__end(struct prefetch *prefetch, bool complete)
 	int			err = engine__end(prefetch->engine);
 	struct monitor_snapshot snapshot = make_snapshot(prefetch);
 
-	summary__log(&snapshot.recovery);
+	summary__log(&snapshot.recovery, complete);
 	monitor__end(prefetch->monitor, &snapshot, engine__relations(prefetch->engine), complete);
 	prefetch->last = snapshot.recovery;
 	prefetch->ended = snapshot.total;
 	prefetch->runs = false;
+	prefetch->goes_on = !complete;
 	prefetch->position = (struct prefetch_position) {0};
 	if (!prefetch->stop)
 		notify__status(PREFETCH_WAITING);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cluster/cluster.h"
 #include "cluster/readers.h"
@@ -55,6 +56,8 @@ struct prefetch
 	bool		stop;			/* one of the first two has arrived */
 
 	bool		runs;			/* is there a recovery? */
+	bool		goes_on;		/* otherwise: was the last one given up before it ended? */
+	pid_t		startup;		/* process that runs it, or did last; 0: unknown */
 	struct prefetch_position position;	/* of it, lately; all zero: there is none */
 	struct readers readers;		/* do sessions read beside redo? */
 	uint64_t	begin_us;		/* time at which the present or last one was found, us */
@@ -73,7 +76,8 @@ void		prefetch__close(struct prefetch *prefetch);
 int			prefetch__create_engine(struct prefetch *prefetch, bool release_used);
 int			prefetch__engine_failed(struct prefetch *prefetch, int err);
 void		prefetch__handle_signal(struct prefetch *prefetch);
-void		prefetch__begin(struct prefetch *prefetch, const struct relpath_layout *layout);
+void		prefetch__begin(struct prefetch *prefetch, const struct relpath_layout *layout,
+							pid_t startup);
 void		prefetch__report(struct prefetch *prefetch, uint64_t now_us);
 void		prefetch__write_statistics(struct prefetch *prefetch, uint64_t now_us);
 int			prefetch__end(struct prefetch *prefetch, bool complete);

@@ -10,7 +10,7 @@
 
 /* Log the counters. */
 static void
-log_work(const struct counters *counters)
+log_work(const struct counters *counters, bool complete)
 {
 	char		failed[256] = "";
 	size_t		length = 0;
@@ -23,9 +23,10 @@ log_work(const struct counters *counters)
 	if (length > 0)
 		snprintf(failed + length, sizeof(failed) - length, ")");
 
-	log_info("recovery ended: %" PRIu64 " references taken, %" PRIu64 " invalid, %" PRIu64
+	log_info("%s: %" PRIu64 " references taken, %" PRIu64 " invalid, %" PRIu64
 			 " dropped by the server; blocks: %" PRIu64 " read, %" PRIu64 " failed%s, %" PRIu64
 			 " stale; %" PRIu64 " requests, %" PRIu64 " joined; CPU %.3f s, elapsed %.3f s",
+			 complete ? "recovery ended" : "recovery no longer served",
 			 counters->refs_taken, counters__invalid(counters), counters->refs_dropped,
 			 counters->blocks_read, counters__failed(counters), failed, counters->blocks_stale,
 			 counters->requests, counters->requests_joined,
@@ -34,9 +35,9 @@ log_work(const struct counters *counters)
 
 /* Log a recovery. */
 void
-summary__log(const struct counters *counters)
+summary__log(const struct counters *counters, bool complete)
 {
-	log_work(counters);
+	log_work(counters, complete);
 	if (counters->blocks_resident > 0)
 		log_info("%" PRIu64 " blocks were resident and not submitted",
 				 counters->blocks_resident);

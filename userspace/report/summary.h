@@ -10,6 +10,6 @@
 
 #include "engine/counters.h"
 
-void		summary__log(const struct counters *counters);
+void		summary__log(const struct counters *counters, bool complete);
 
 #endif							/* REDOAHEAD_REPORT_SUMMARY_H */

@@ -143,7 +143,7 @@ handshake__match(const struct redoahead_handshake *handshake, const struct clust
 
 /* Only processes of the cluster's owner are served.  Returns 0 or -EPERM. */
 static int
-check_user(const struct cluster *cluster, int fd, struct handshake_verdict *verdict)
+check_user(const struct cluster *cluster, int fd, pid_t *pid, struct handshake_verdict *verdict)
 {
 	struct ucred peer;
 	socklen_t	length = sizeof(peer);
@@ -156,6 +156,7 @@ check_user(const struct cluster *cluster, int fd, struct handshake_verdict *verd
 					  (unsigned) cluster->uid);
 		return -EPERM;
 	}
+	*pid = peer.pid;
 	return 0;
 }
 
@@ -249,7 +250,7 @@ handshake__receive(int fd, const struct cluster *cluster, struct handshake_offer
 	 * The user is checked only now: a socket that is closed with a message unread
 	 * gives the client an error in place of the reply.
 	 */
-	if (check_user(cluster, fd, verdict) == 0 &&
+	if (check_user(cluster, fd, &offer->startup, verdict) == 0 &&
 		handshake__parse(buffer, (size_t) n, &offer->handshake, verdict) == 0)
 	{
 		if (!have_fds && (message.msg_flags & MSG_CTRUNC))

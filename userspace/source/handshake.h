@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cluster/cluster.h"
 #include "common/redoahead_abi.h"
@@ -23,6 +24,7 @@ struct handshake_verdict
 struct handshake_offer
 {
 	int			socket;			/* open while the server is connected */
+	pid_t		startup;		/* the startup process; 0: it is not visible here */
 	int			memfd;			/* the ring */
 	int			eventfd;		/* readable when the daemon is to wake up */
 	struct redoahead_handshake handshake;	/* checked */
