@@ -75,12 +75,15 @@ close_held(int *fd)
 	*fd = -1;
 }
 
-/* Release everything that a connection holds. */
+/* Release everything that a connection holds.  "goes_on" is for the daemon: does recovery? */
 static void
-release(Connection *c)
+release(Connection *c, bool goes_on)
 {
 	if (c->emitter.ring)
+	{
+		__atomic_store_n(&c->emitter.ring->goes_on, goes_on, __ATOMIC_RELAXED);
 		munmap(c->emitter.ring, c->ring_bytes);
+	}
 	memset(&c->emitter, 0, sizeof(c->emitter));
 	close_held(&c->sock);
 	close_held(&c->wake_fd);
@@ -101,7 +104,7 @@ drop(Connection *c, uint64 now, const char *fmt,...)
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
 
-	release(c);
+	release(c, true);
 	c->state = CONNECTION_DISCONNECTED;
 	if (state == CONNECTION_CONNECTED || state == CONNECTION_STALLED)
 	{
@@ -305,7 +308,8 @@ reconnect(Connection *c)
 {
 	bool		was_connected = (c->state == CONNECTION_CONNECTED);
 
-	connection__close(c);
+	release(c, true);
+	c->state = CONNECTION_OFF;
 	c->reported[0] = '\0';
 	c->deadline = 0;
 	c->backoff = 0;
@@ -365,10 +369,10 @@ connection__renew(Connection *c)
 	c->settings_seen = redoahead_connection_changes - 1;
 }
 
-/* Close the connection without a log entry. */
+/* Recovery ends: close the connection without a log entry. */
 void
 connection__close(Connection *c)
 {
-	release(c);
+	release(c, false);
 	c->state = CONNECTION_OFF;
 }

@@ -361,6 +361,16 @@ lose_daemon_and_stop() {
 	recover_with_daemon "${connected/\[0-9]+ block/1048576 block}"
 }
 
+# The daemon has left a recovery and come back, and takes that neither for its end nor for another one.
+one_recovery_was_served() {
+	[ "$(json_member "$DATA.stats" recoveries)" -eq 1 ]
+	[ "$(grep -c 'recovery connected' "$DATA.daemon.log")" -eq 2 ]
+	[ "$(grep -c 'recovery no longer served' "$DATA.daemon.log")" -eq 1 ]
+	[ "$(grep -c 'recovery ended' "$DATA.daemon.log")" -eq 1 ]
+	[ "$(grep -c 'redo of ' "$DATA.daemon.log")" -eq 1 ]
+}
+
+# Lost otherwise: recoveries of servers whose settings change, and what is counted and logged of them.
 @test "the look-ahead can be changed back and forth in mid-recovery" {
 	settings "$DATA" redoahead.lookahead=3000
 	begin_with_daemon
@@ -377,8 +387,10 @@ lose_daemon_and_stop() {
 	done
 	finish_with_daemon "$connected" "$connected"
 	daemon_has_read "$DATA" 1000
+	one_recovery_was_served
 }
 
+# Lost otherwise: the same, and prefetching until the server restarts.
 @test "the socket can be changed, emptied and set again in mid-recovery" {
 	FAKE_SOCKET=$CASE/other start_fake "$DATA" good
 	begin_with_daemon
@@ -401,6 +413,7 @@ lose_daemon_and_stop() {
 	log_is "$DATA" "$connected" "connected to daemon \(PID $FAKE\)" "connected to daemon \(PID $DAEMON\)"
 	[ "$(fake_saw "$DATA" taken)" -gt 0 ]
 	daemon_has_read "$DATA" 1000
+	one_recovery_was_served
 	same_as_stock
 }
 

@@ -102,7 +102,8 @@ struct redoahead_ring
 	uint64_t	decode_lsn;		/* start of the last record decoded */
 	uint64_t	dropped;		/* references not emitted: the ring was full */
 	uint32_t	hot_standby;	/* 1: queries may run beside redo */
-	uint8_t		pad2[36];
+	uint32_t	goes_on;		/* 1: the server ends the connection in the middle of recovery */
+	uint8_t		pad2[32];
 
 	/* Written by the daemon: one line for the index, one for the rest. */
 	uint64_t	tail;			/* references taken; <= head */

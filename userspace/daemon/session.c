@@ -129,11 +129,12 @@ int
 session__disconnect(struct daemon *daemon)
 {
 	struct session *session = &daemon->session;
+	bool		complete = session->hung_up && !ring__goes_on(&session->ring);
 
 	session__update(daemon, ring__replay_lsn(&session->ring));
 	/* First, for what follows may wait for a disk: a server that is not served must know. */
 	heartbeat__end(&session->heartbeat);
 	ring__unmap(&session->ring);
 	close_server(daemon, &session->server);
-	return prefetch__end(&daemon->prefetch, session->hung_up);
+	return prefetch__end(&daemon->prefetch, complete);
 }

@@ -183,6 +183,13 @@ ring__hot_standby(const struct ring *ring)
 	return __atomic_load_n(&ring->shared->hot_standby, __ATOMIC_RELAXED) != 0;
 }
 
+/* Does recovery go on, though the server has ended the connection? */
+bool
+ring__goes_on(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->shared->goes_on, __ATOMIC_RELAXED) != 0;
+}
+
 /* Change the heartbeat. */
 void
 ring__beat(struct ring *ring)

@@ -46,6 +46,7 @@ uint64_t	ring__replay_lsn(const struct ring *ring);
 uint64_t	ring__decode_lsn(const struct ring *ring);
 uint64_t	ring__dropped(const struct ring *ring);
 bool		ring__hot_standby(const struct ring *ring);
+bool		ring__goes_on(const struct ring *ring);
 void		ring__beat(struct ring *ring);
 void		ring__publish(struct ring *ring, const struct ring_progress *progress);
 bool		ring__sleep(struct ring *ring);
