@@ -150,6 +150,31 @@ json.dump(document, sys.stdout)' "$1" <"$BATS_TEST_DIRNAME/lib/metrics/streaming
 	stop_server "$DATA"
 }
 
+# Lost otherwise: the same beside a daemon in a container of its own, to a kubelet.
+@test "the probe of a patched standby that waits for WAL, with a daemon in another PID namespace" {
+	local apart=(--pid --fork --kill-child --mount-proc)
+	need_namespace "${apart[@]}"
+	copy_cluster "$WORK/crashed" "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}" hot_standby=off restore_command=false
+	as_server_user touch "$DATA/standby.signal"
+	local server_user=("${as_user[@]}")
+	as_user=(unshare "${apart[@]}" "${server_user[@]}")
+	start_daemon "$DATA"
+	as_user=("${server_user[@]}")
+	start_server --no-wait "$PATCHED" "$DATA"
+	waits() {
+		status --json >"$CASE/status" && [ "$(json_member "$CASE/status" phase)" = 'archive recovery' ] &&
+			awk -v seconds="$(json_member "$CASE/status" recovery stalled_seconds)" 'BEGIN { exit !(seconds > 2) }'
+	}
+	wait_until "two seconds without progress" waits
+	[ "$(json_member "$CASE/status" recovery limit)" = None ]
+	run -0 status --probe=1
+	[ "$output" = 'the server is a standby without connections' ] || { echo "$output"; return 1; }
+	kill -TERM "$(pgrep -P "$DAEMON")"
+	wait "$DAEMON"
+	stop_server "$DATA"
+}
+
 # Kill a process of the server, and stop the startup process as soon as pg_control has "in crash recovery", which may last for
 # a tenth of a second; prints its number.
 stop_crash_recovery() {		# PID

@@ -223,6 +223,23 @@ fails_with() {				# PATTERN OPTION...
 	[ "$output" = 'the server takes connections' ]
 }
 
+# Lost otherwise: standbys in containers, which would be restarted again and again while they wait for WAL.
+@test "--probe: a daemon that sees no process of the server does not know whether a standby is stalled" {
+	serve_status file "$documents/streaming.json"
+	change 'd["phase"] = "archive recovery"; r.update(stalled_seconds=600, limit=None, remaining_bytes=None)'
+	printf '%s\n' 4194305 "$pgdata" 1 5432 /tmp '*' '1 2' 'standby ' >"$pgdata/postmaster.pid"
+	run -0 status --probe
+	[ "$output" = 'the server is a standby without connections' ]
+	printf '%s\n' 4194305 "$pgdata" 1 5432 /tmp '*' '1 2' starting >"$pgdata/postmaster.pid"
+	run -0 status --probe
+	[ "$output" = 'no process of the server is visible here' ]
+	run -0 "$redoahead" status --socket "$pgdata/$status_socket" --probe
+	# A crash recovery waits for nothing of that.
+	change 'd["phase"] = "crash recovery"'
+	run -1 status --probe
+	[[ $output == 'stalled for 10 min'*': crash recovery'* ]]
+}
+
 # Lost otherwise: an alert about a standby that has replayed all there is.
 @test "redo that waits for WAL has not stalled, one that a query holds up has" {
 	serve_status file "$documents/streaming.json"

@@ -7,7 +7,9 @@
  * what a restart could help counts as stalled: not waiting for WAL, for a query, or for
  * the user who paused it.  A startup process that works is not stalled, however long one
  * record takes.  Without a daemon the position of redo is not known; then a crash recovery
- * is stalled whose startup process does no work, and all else is not.
+ * is stalled whose startup process does no work, and all else is not.  The same holds for a
+ * daemon that does not see what redo waits for, but a crash recovery has all of its WAL: it is
+ * stalled, too, if its position stays the same.
  */
 #include <math.h>
 #include <stdio.h>
@@ -50,6 +52,9 @@ liveness__of_document(const struct values *document, double seconds,
 	if (recovery->stalled < seconds ||
 		(document->phase != VALUES_CRASH_RECOVERY && strcmp(recovery->limit, "lock conflict") == 0))
 		return LIVENESS_ADVANCES;
+	/* For WAL, for a query, or for who paused it? */
+	if (document->phase != VALUES_CRASH_RECOVERY && recovery->limit[0] == '\0')
+		return LIVENESS_UNKNOWN;
 	snprintf(reason, LIVENESS_REASON_BYTES, "stalled for %s: %.400s",
 			 text__duration(number, recovery->stalled), line);
 	return LIVENESS_STALLED;
