@@ -196,3 +196,19 @@ EOP
 	cmp "$work/stats" "$BATS_TEST_TMPDIR/stats"
 	grep 'blocks_read_total{.*} 5000$' "$work/redoahead.prom"
 }
+
+# Lost otherwise: the reason for slow prefetching for a hot standby, in containers for example.
+@test "that sessions of a hot standby cannot be seen is logged once for each recovery" {
+	local unseen='warning: cannot see whether sessions of ' i
+	relation base/5/16384 2000
+	start --
+	for i in 1 2; do
+		# For longer than there is between two checks.
+		produce --count 500 --blocks 500 --rate 1000 --hot-standby
+		wait_until "the end of the session" sessions_ended "$i"
+		[ "$(grep -c "$unseen.*$pgdata.* read: no process of the server is visible; .*share the PID namespace" "$work/log")" -eq "$i" ]
+	done
+	produce --count 2000 --blocks 2000
+	wait_until "the end of the session" sessions_ended 3
+	[ "$(grep -c "$unseen" "$work/log")" -eq 2 ]
+}

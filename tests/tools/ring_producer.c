@@ -343,6 +343,7 @@ main(int argc, char **argv)
 		die("eventfd");
 	__atomic_store_n(&ring->replay_lsn, s.replay, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->dropped, s.dropped, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->hot_standby, s.hot_standby, __ATOMIC_RELAXED);
 	send_handshake(&s, fd, memfd, event, bytes);
 	if (fault(&s, "leave"))
 		return 0;

@@ -37,6 +37,7 @@ struct settings
 	uint64_t	dropped;		/* references that it claims to have dropped */
 	uint64_t	lsn_step;		/* between two references, bytes of WAL */
 	uint64_t	seed;			/* of the random numbers */
+	bool		hot_standby;	/* queries may run */
 	bool		sequential;		/* consecutive blocks, not random ones */
 	bool		garbage;		/* references of random bytes */
 	bool		no_wait;		/* do not wait until all is done */
@@ -62,6 +63,7 @@ static const struct setting
 	OPTION("socket", socket, TEXT),
 	OPTION("tablespace-dir", tablespace_dir, TEXT),
 	OPTION("fault", fault, TEXT),
+	OPTION("hot-standby", hot_standby, FLAG),
 	OPTION("sequential", sequential, FLAG),
 	OPTION("garbage", garbage, FLAG),
 	OPTION("no-wait", no_wait, FLAG),

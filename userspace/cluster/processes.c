@@ -374,7 +374,7 @@ struct children_visit
 {
 	processes_visitor visit;	/* takes each of them */
 	void	   *argument;		/* is passed to it */
-	bool		refused;		/* the kernel does not report what a child has read */
+	bool		refused;		/* this process may not see what a child has read */
 };
 
 static bool
@@ -396,8 +396,9 @@ visit_child(pid_t pid, void *argument)
 }
 
 /*
- * Call a function for each child of the cluster's postmaster.  Returns 0, or -ENOENT if no
- * server runs, or if the kernel does not list children or report what they read.
+ * Call a function for each child of the cluster's postmaster.  Returns 0, -ESRCH if no server is
+ * visible, -EOPNOTSUPP if the kernel does not list children, or -EACCES if this process may not
+ * see what one of them has read.
  */
 int
 processes__children(const struct cluster *cluster, processes_visitor visit, void *argument)
@@ -405,8 +406,11 @@ processes__children(const struct cluster *cluster, processes_visitor visit, void
 	struct children_visit each = {.visit = visit,.argument = argument};
 	pid_t		postmaster = processes__postmaster(cluster);
 
-	return postmaster > 0 && each_child(postmaster, visit_child, &each) && !each.refused ? 0 :
-		-ENOENT;
+	if (postmaster <= 0)
+		return -ESRCH;
+	if (!each_child(postmaster, visit_child, &each))
+		return -EOPNOTSUPP;
+	return each.refused ? -EACCES : 0;
 }
 
 /*

@@ -7,8 +7,10 @@
  * have it: those of clients, those that send a base backup or WAL, and the I/O workers,
  * which read for sessions and not for redo.
  */
+#include <errno.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cluster/processes.h"
 #include "cluster/readers.h"
 #include "cluster/serverstate.h"
@@ -44,6 +46,29 @@ add_session(const char *title, uint64_t read_bytes, void *total)
 }
 
 /*
+ * How much all of them have read, in bytes; false if that is not known.  That is logged at the
+ * first check of a recovery; later, the server may be ending.
+ */
+static bool
+read_total(struct readers *readers, const struct cluster *cluster, uint64_t *bytes)
+{
+	int			err;
+
+	*bytes = 0;
+	err = processes__children(cluster, add_session, bytes);
+	if (err < 0 && !readers->judged)
+		log_warning("cannot see whether sessions of \"%s\" read: %s; prefetching as if they did, which "
+					"is slower, while the server takes connections; %s", cluster->path,
+					err == -ESRCH ? "no process of the server is visible" :
+					err == -EACCES ? "the kernel does not report what they read" :
+					"the kernel does not list them",
+					err == -EOPNOTSUPP ? "use a kernel with CONFIG_PROC_CHILDREN" :
+					"share the PID namespace, the user and the group of the server");
+	readers->judged = true;
+	return err == 0;
+}
+
+/*
  * Do they?  "allowed" is whether the server takes connections.  To be called often.
  */
 bool
@@ -62,7 +87,7 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 	if (now_us - readers->checked_us >= CHECK_US)
 	{
 		readers->checked_us = now_us;
-		if (processes__children(cluster, add_session, &read_bytes) < 0 ||
+		if (!read_total(readers, cluster, &read_bytes) ||
 			read_bytes > readers->read_bytes)	/* it falls when a session ends */
 			readers->active_us = now_us;
 		readers->read_bytes = read_bytes;

@@ -17,6 +17,7 @@ struct readers
 	uint64_t	read_bytes;		/* by all sessions, bytes */
 	uint64_t	server_us;		/* time of the last check of the server, us; 0: none */
 	bool		ready;			/* it takes connections */
+	bool		judged;			/* whether sessions can be seen is known, and was logged if not */
 };
 
 bool		readers__of_server(struct readers *readers, const struct cluster *cluster, uint64_t now_us);
