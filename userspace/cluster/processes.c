@@ -20,9 +20,6 @@
 
 #include "cluster/processes.h"
 
-/* Name of the program, as the kernel has it. */
-#define PROGRAM			"redoahead"
-
 /* Read a small file of the cluster whole; returns its length, 0 if that is not possible. */
 static size_t
 read_of_cluster(const struct cluster *cluster, const char *name, char *text, size_t size)
@@ -55,8 +52,8 @@ processes__read(pid_t pid, const char *name, char *text, size_t size)
 }
 
 /* Does a process run as the owner of the cluster, as all of its server do? */
-static bool
-is_of_owner(pid_t pid, const struct cluster *cluster)
+bool
+processes__is_of_owner(pid_t pid, const struct cluster *cluster)
 {
 	char		text[2048];
 	const char *ids;
@@ -108,7 +105,7 @@ processes__postmaster(const struct cluster *cluster)
 {
 	pid_t		pid = read_number(cluster);
 
-	return pid > 0 && is_of_owner(pid, cluster) && works_there(pid, cluster) ? pid : 0;
+	return pid > 0 && processes__is_of_owner(pid, cluster) && works_there(pid, cluster) ? pid : 0;
 }
 
 /* The same, if it cannot be found because /proc hides processes of other groups (hidepid). */
@@ -203,8 +200,8 @@ each_child(pid_t parent, bool (*visit) (pid_t pid, void *argument), void *argume
 }
 
 /* Call a function for each process until it returns true. */
-static void
-each_process(bool (*visit) (pid_t pid, void *argument), void *argument)
+void
+processes__each(bool (*visit) (pid_t pid, void *argument), void *argument)
 {
 	struct dirent *entry;
 	DIR		   *directory;
@@ -261,7 +258,7 @@ visit_for_startup(pid_t pid, void *argument)
 	if (!read_stat(pid, 4, &parent) || (pid_t) parent != search->postmaster)
 		return false;
 	if (processes__read(pid, "cmdline", title, sizeof(title)) == 0 ||
-		processes__activity(title, "startup") == NULL || !is_of_owner(pid, search->cluster))
+		processes__activity(title, "startup") == NULL || !processes__is_of_owner(pid, search->cluster))
 		return false;
 	search->found = pid;
 	return true;
@@ -276,98 +273,8 @@ processes__startup(const struct cluster *cluster, pid_t postmaster)
 	if (postmaster <= 0)
 		return 0;
 	if (!each_child(postmaster, visit_for_startup, &search))
-		each_process(visit_for_startup, &search);
+		processes__each(visit_for_startup, &search);
 	return search.found;
-}
-
-/* The search for daemons. */
-struct daemon_search
-{
-	const struct cluster *cluster;	/* that they serve */
-	pid_t	   *pids;			/* found ones */
-	unsigned	count;			/* how many */
-	unsigned	max;			/* room for so many */
-	bool		refused;		/* may another one, which must not be inspected, serve it? */
-	bool		follows;		/* one of them is `redoahead follow` */
-};
-
-/* Has the process the data directory open? */
-static bool
-holds_directory(pid_t pid, const struct cluster *cluster, bool *refused)
-{
-	struct dirent *entry;
-	struct stat st;
-	char		path[64];
-	bool		found = false;
-	DIR		   *directory;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int) pid);
-	directory = opendir(path);
-	if (directory == NULL)
-	{
-		if (errno == EACCES || errno == EPERM)
-			*refused = true;
-		return false;
-	}
-	while (!found && (entry = readdir(directory)) != NULL)
-		found = fstatat(dirfd(directory), entry->d_name, &st, 0) == 0 &&
-			S_ISDIR(st.st_mode) && st.st_dev == cluster->device && st.st_ino == cluster->inode;
-	closedir(directory);
-	return found;
-}
-
-/*
- * Does a command line name the cluster's directory, by an absolute path?  `redoahead
- * follow` keeps no directory open while it waits for a recovery.
- */
-static bool
-names_directory(const char *command, size_t length, const struct cluster *cluster)
-{
-	const char *word = command;
-	bool		is_value = false;
-	struct stat st;
-
-	for (; word < command + length; word += strlen(word) + 1)
-	{
-		const char *path = is_value ? word :
-			strncmp(word, "--pgdata=", 9) == 0 ? word + 9 :
-			strncmp(word, "-D", 2) == 0 ? word + 2 : "";
-
-		if (path[0] == '/' && stat(path, &st) == 0 && st.st_dev == cluster->device &&
-			st.st_ino == cluster->inode)
-			return true;
-		is_value = strcmp(word, "-D") == 0 || strcmp(word, "--pgdata") == 0;
-	}
-	return false;
-}
-
-static bool
-visit_for_daemon(pid_t pid, void *argument)
-{
-	struct daemon_search *search = argument;
-	char		command[4096] = "";
-	const char *subcommand;
-	char		name[32];
-	size_t		length;
-	bool		follows;
-
-	if (pid == getpid() || processes__read(pid, "comm", name, sizeof(name)) == 0 ||
-		strcmp(name, PROGRAM "\n") != 0)
-		return false;
-	length = processes__read(pid, "cmdline", command, sizeof(command));
-	subcommand = command + strnlen(command, sizeof(command) - 2) + 1;
-	follows = strcmp(subcommand, "follow") == 0;
-	if (!follows && strcmp(subcommand, "serve") != 0 && strcmp(subcommand, "prefault") != 0 &&
-		strcmp(subcommand, "restore") != 0)
-		return false;
-	/* Anybody may give a program this name. */
-	if (!is_of_owner(pid, search->cluster) ||
-		(!(follows && names_directory(command, length, search->cluster)) &&
-		 !holds_directory(pid, search->cluster, &search->refused)))
-		return false;
-	search->follows |= follows;
-	search->pids[search->count++] = pid;
-	return search->count == search->max;
 }
 
 struct children_visit
@@ -411,23 +318,6 @@ processes__children(const struct cluster *cluster, processes_visitor visit, void
 	if (!each_child(postmaster, visit_child, &each))
 		return -EOPNOTSUPP;
 	return each.refused ? -EACCES : 0;
-}
-
-/*
- * Programs of ours that read blocks of the cluster; returns how many.  Sets *refused if there
- * may be another one that this process must not inspect, and *follows if one of them is
- * `redoahead follow`, to which the server gives no references.
- */
-unsigned
-processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max, bool *refused,
-				   bool *follows)
-{
-	struct daemon_search search = {.cluster = cluster,.pids = pids,.max = max};
-
-	each_process(visit_for_daemon, &search);
-	*refused = search.refused;
-	*follows = search.follows;
-	return search.count;
 }
 
 /*

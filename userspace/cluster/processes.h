@@ -20,6 +20,8 @@ struct processes_server
 };
 
 size_t		processes__read(pid_t pid, const char *name, char *text, size_t size);
+void		processes__each(bool (*visit) (pid_t pid, void *argument), void *argument);
+bool		processes__is_of_owner(pid_t pid, const struct cluster *cluster);
 pid_t		processes__postmaster(const struct cluster *cluster);
 pid_t		processes__hidden(const struct cluster *cluster);
 const char *processes__activity(const char *title, const char *name);
@@ -30,8 +32,6 @@ typedef void (*processes_visitor) (const char *title, uint64_t read_bytes, void 
 
 int			processes__children(const struct cluster *cluster, processes_visitor visit,
 								void *argument);
-unsigned	processes__daemons(const struct cluster *cluster, pid_t *pids, unsigned max,
-							   bool *refused, bool *follows);
 int			processes__server(const struct cluster *cluster, struct processes_server *server);
 uint64_t	processes__start_ticks(pid_t pid);
 int			processes__age_us(pid_t pid, uint64_t *age_us);

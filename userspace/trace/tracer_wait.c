@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/daemons.h"
 #include "cluster/processes.h"
 #include "cluster/serverstate.h"
 #include "trace/tracer_internal.h"
@@ -73,9 +74,8 @@ tracer__find_daemons(struct tracer *tracer, uint64_t now_us)
 		(tracer->daemon_count > 0 ? DAEMON_CHECK_US : DAEMON_SEARCH_US))
 	{
 		tracer->daemons_us = now_us;
-		tracer->daemon_count = processes__daemons(tracer->config->cluster, tracer->daemons,
-												  TRACE_DAEMONS, &refused,
-												  &tracer->daemon_follows);
+		tracer->daemon_count = daemons__find(tracer->config->cluster, tracer->daemons,
+											 TRACE_DAEMONS, &refused, &tracer->daemon_follows);
 		probe__follow_daemons(tracer->probe, tracer->daemons, tracer->daemon_count);
 		for (unsigned i = 0; i < tracer->daemon_count; i++)
 			report_daemon(tracer, tracer->daemons[i]);
