@@ -325,6 +325,7 @@ start_stopped() {			# LOG FAULT... ARGUMENT...
 		faults+=(-e "inject=$1")
 		shift
 	done
+	rm -f "$log.calls"
 	strace -qq -o "$log.calls" "${faults[@]}" "$redoahead" lesslog "$@" >"$log" 2>&1 3>&- &
 	tracer=$!
 	wait_until "the archiver to stop" grep -q 'stopped by SIGSTOP' "$log.calls"

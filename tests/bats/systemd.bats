@@ -136,6 +136,7 @@ has_sockets() {			# NAME...
 		sc start "$daemon"
 		mv "$cluster" "$cluster.old"
 		cp -a "$cluster.old" "$cluster"
+		rm -f "$cluster"/pg_stat_tmp/*.sock
 		start_main
 		wait_until "the sockets" has_sockets "${sockets[@]}"
 		[ "$(property "$daemon" NRestarts)" -eq 1 ]

@@ -5,7 +5,7 @@
 # and $work (a directory), and `set -m`: each test leads a process group, so that its whole
 # family can be ended.
 
-places=					# tests that may run at once now, which each group sets
+places=1				# tests that may run at once now, which each group sets
 started=0				# tests so far
 passed=0 failed=0 skipped=0
 failures=				# results that are failed, for the end of the output
@@ -65,7 +65,14 @@ limited() {
 # its process group, show its output and count its results.
 end_one() {
 	local pid status=0 number begun name
-	wait -n -p pid "${!running[@]}" || status=$?
+	while :; do
+		for pid in "${!running[@]}"; do
+			kill -0 "$pid" 2>/dev/null || break 2
+		done
+		sleep 0.05
+	done
+	# Of two that a signal ends at the same time, wait -n forgets one.
+	wait "$pid" || status=$?
 	kill -TERM -- "-$pid" 2>/dev/null || true
 	read -r number begun name <<<"${running[$pid]}"
 	unset "running[$pid]"
