@@ -119,8 +119,9 @@ is_startup(__u32 tgid)
 }
 
 /*
- * Is this process one of `redoahead restore`, which the server runs in its data directory?  It
- * starts one for each segment, which may have ended before user space has found it.
+ * Is this process one of a program of ours that the server runs, in its data directory?
+ * `redoahead restore` starts one for each segment, which may have ended before user space has
+ * found it.
  */
 static __always_inline bool
 is_restore(void)

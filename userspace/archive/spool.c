@@ -135,7 +135,7 @@ remove_segments(const struct spool *spool)
 }
 
 /*
- * Have the spool for the recovery that runs, and for this command: segments that were fetched
+ * Make the spool that of the present recovery and of this command: segments that were fetched
  * for another one are removed.  Returns 0 or -errno; then no segment of the spool may be used.
  */
 int

@@ -321,8 +321,8 @@ processes__children(const struct cluster *cluster, processes_visitor visit, void
 }
 
 /*
- * When a process was started, in clock ticks since the machine was; 0 if there is none.  By
- * that it is told from another one of its number.
+ * When a process was started, in clock ticks since the machine was; 0 if there is none.  That
+ * distinguishes it from another process with the same number.
  */
 uint64_t
 processes__start_ticks(pid_t pid)

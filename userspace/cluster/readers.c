@@ -47,7 +47,7 @@ add_session(const char *title, uint64_t read_bytes, void *total)
 
 /*
  * How much all of them have read, in bytes; false if that is not known.  That is logged at the
- * first check of a recovery; later, the server may be ending.
+ * first check of a connection; later, the server may be ending.
  */
 static bool
 read_total(struct readers *readers, const struct cluster *cluster, uint64_t *bytes)

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/notify.h"
-#include "base/signals.h"
 #include "daemon/daemon_internal.h"
 
 /* Time between two checks for a data directory that is not there, ms. */
@@ -137,10 +136,7 @@ daemon__run(const struct daemon_options *options)
 	int			err;
 
 	prefetch__init(&daemon.prefetch, &options->prefetch);
-	/* First, so that each signal from now on has the socket removed. */
-	err = daemon.prefetch.signal_fd = signals__open();
-	if (err >= 0)
-		err = open_directory(&daemon);
+	err = open_directory(&daemon);
 	if (err == 0)
 		err = prefetch__open(&daemon.prefetch, "serve");
 	if (err == 0)

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/notify.h"
-#include "base/signals.h"
 #include "cluster/processes.h"
 #include "cluster/serverstate.h"
 #include "engine/block_queue.h"
@@ -372,8 +371,6 @@ follow__run(const struct follow_options *options)
 	if (err == 0)
 		err = position__start(&follow.position);
 	if (err == 0)
-		err = prefetch->signal_fd = signals__open();
-	if (err >= 0)
 		err = prefetch__open(prefetch, "follow");
 	if (err == 0)
 	{

@@ -41,6 +41,9 @@ prefetch__open(struct prefetch *prefetch, const char *command)
 
 	prefetch->may_listen = options->monitor.status_socket[0] != '\0' &&
 		sockfile__check(&prefetch->cluster, options->monitor.status_socket) == 0;
+	/* An output may be a FIFO that nobody reads yet, and a signal ends that. */
+	if (err == 0)
+		err = prefetch->signal_fd = signals__open();
 	return err < 0 ? err : monitor__create(&prefetch->monitor, &options->monitor, command,
 										   options->pgdata);
 }
