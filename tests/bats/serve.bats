@@ -407,7 +407,7 @@ has_beaten() { [ "$(heartbeat "$1")" -gt "$2" ]; }
 	wait_until "the next beat" has_beaten "$producer" "$(heartbeat "$producer")"
 	no grep -q DELAYED "$work/strace"
 	# The file system responds when the tracer goes.
-	kill "$(sed -n 's/^TracerPid:\t//p' "/proc/$daemon/status")"
+	kill -KILL "$(sed -n 's/^TracerPid:\t//p' "/proc/$daemon/status")"
 	wait "$producer"
 	[ "$(field status)" = 0 ]
 }
