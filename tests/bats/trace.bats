@@ -64,9 +64,10 @@ bats_require_minimum_version 1.5.0
 	copy_cluster "$CRASHED" "$DATA"
 	feed_from_archive "$DATA"
 	feed_all "$DATA"
-	# Redo waits for what runs in the background.
+	# Redo waits for what runs in the background, and at first until nothing is cached.
 	cat >"$CASE/restore" <<-END
 		#!/bin/bash
+		[[ \$1 == *.history ]] || until [ -e "$CASE/go" ]; do sleep 0.02; done
 		"$WORK/redoahead" restore "cp $DATA.archive/%f %p" "\$@" || exit
 		while pgrep -f "^$WORK/redoahead restore" >/dev/null; do sleep 0.02; done
 	END
@@ -75,6 +76,10 @@ bats_require_minimum_version 1.5.0
 	evict "$DATA"
 	start_trace "$DATA" --json --verbose
 	start_awaited "$STOCK" "$DATA"
+	wait_until "the end of what is in pg_wal" grep -q "consistent recovery state" "$DATA.log"
+	wait_until "the request" pgrep -f "^/bin/bash $CASE/restore [0-9A-F]{24} "
+	evict "$DATA"
+	touch "$CASE/go"
 	wait_until "the end of recovery" is_ready "$DATA"
 	end_trace "$DATA"
 	adds_up "$DATA"
