@@ -16,8 +16,7 @@ setup_file() {
 	emit_message "$WORK/crashed"
 	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
 	crash_server "$WORK/crashed"
-	copy_cluster "$WORK/crashed" "$WORK/reference"
-	recover_with "$STOCK" "$WORK/reference"
+	make_reference
 }
 
 # A test of one CPU has the tag one-cpu.

@@ -8,8 +8,7 @@ load lib/feeding
 setup_file() {
 	suite_begin
 	make_crashed 4 25000
-	copy_cluster "$WORK/crashed" "$WORK/reference"
-	recover_with "$STOCK" "$WORK/reference"
+	make_reference
 }
 
 # Recover to where clients can connect; the checkpointer is stopped before redo ends.

@@ -7,8 +7,7 @@ load lib/servers
 setup_file() {
 	suite_begin
 	make_crashed 2 8000
-	copy_cluster "$WORK/crashed" "$WORK/reference"
-	recover_with "$STOCK" "$WORK/reference"
+	make_reference
 }
 
 # Recover $DATA with the daemon, from a cold cache.  It must be what stock leaves.

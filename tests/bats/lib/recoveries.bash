@@ -7,8 +7,7 @@ load lib/feeding
 setup_file() {
 	suite_begin
 	make_crashed 4 25000
-	copy_cluster "$WORK/crashed" "$WORK/reference"
-	recover_with "$STOCK" "$WORK/reference"
+	make_reference
 }
 
 setup() {

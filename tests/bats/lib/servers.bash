@@ -320,6 +320,12 @@ make_crashed() {			# SCALE TRANSACTIONS-PER-CLIENT [PSQL-ARGUMENT...]
 	crash_server "$WORK/crashed"
 }
 
+# What the stock server makes of it, in $WORK/reference.
+make_reference() {
+	copy_cluster "$WORK/crashed" "$WORK/reference"
+	recover_with "$STOCK" "$WORK/reference"
+}
+
 # A copy of it in $DATA, for a server with the extension.
 copy_crashed() {
 	copy_cluster "$WORK/crashed" "$DATA"
