@@ -300,10 +300,12 @@ sql_once() {				# DATA QUERY ANSWER
 	stop_server "$1"
 }
 
+wal_is_read() { [ "$(daemon_count "$1" wal_blocks_read)" -gt "$2" ]; }		# DATA BLOCKS
+
 # Few references arrive then, and records are decoded in bursts.  Lost otherwise:
 # the server reads the WAL itself, in small pieces, and waits for each.
 @test "WAL of full-page images is read ahead of decoding, too" {
-	local data=$CASE/images bytes read
+	local data=$CASE/images bytes
 	make_cluster "$data" shared_buffers=512MB "${redoahead_settings[@]}"
 	start_server "$PATCHED" "$data"
 	sql "$data" -c "create table t as select i from generate_series(1, 1500000) i" -c "checkpoint" \
@@ -312,10 +314,12 @@ sql_once() {				# DATA QUERY ANSWER
 	crash_server "$data"
 	start_daemon "$data"
 	evict "$data"
-	recover_with "$PATCHED" "$data"
+	# Decoding them takes less time than a busy machine may need to run the daemon.
+	start_server_and_stop_redo "$PATCHED" "$data" "$data.log" "connected to daemon"
+	wait_until "WAL to be read ahead" wal_is_read "$data" $((bytes / 2 / 8192))
+	kill -CONT "$(startup_pid "$data")"
+	wait_until "the end of recovery" is_ready "$data"
+	stop_server "$data"
 	stop_daemon "$data"
-	read=$(daemon_count "$data" wal_blocks_read)
-	echo "$bytes bytes of images in WAL, $read blocks of WAL read ahead" >&2
 	[ "$bytes" -gt 100000000 ]
-	[ $((read * 8192 * 2)) -gt "$bytes" ]
 }

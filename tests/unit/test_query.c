@@ -159,7 +159,8 @@ count_attempts(struct query *query, uint64_t begin, uint64_t end, uint64_t *lsn)
 	for (uint64_t second = begin; second < end; second++)
 	{
 		*lsn |= query__position(query, &cluster, second * SECOND);
-		if (query->psql == 0)
+		/* It may have ended already. */
+		if (query->begin_us != second * SECOND)
 			continue;
 		count++;
 		while (query->psql != 0 && query->pending)
