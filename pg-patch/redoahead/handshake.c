@@ -13,6 +13,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "common/memfd.h"
 #include "common/relpath.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -32,7 +33,7 @@ handshake__create_ring(Connection *c)
 
 	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
 
-	fd = memfd_create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = memfd__create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -1;
 	if (ftruncate(fd, c->ring_bytes) < 0 ||

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,6 +21,7 @@
 #include "base/log.h"
 #include "cluster/processes.h"
 #include "cluster/serverstate.h"
+#include "common/memfd.h"
 #include "follow/query.h"
 
 /* Time between two queries, us. */
@@ -83,7 +83,7 @@ begin(struct query *query, const struct cluster *cluster)
 	query->pause_us = RETRY_US;
 	if (!serverstate__is_ready(cluster) || processes__server(cluster, &server) < 0)
 		return;
-	query->messages = memfd_create("redoahead-psql", MFD_CLOEXEC);
+	query->messages = memfd__create("redoahead-psql", MFD_CLOEXEC);
 	if (query->messages < 0)
 		return;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) < 0)

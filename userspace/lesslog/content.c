@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/memfd.h"
 #include "lesslog/content.h"
 #include "wal/page.h"
 
@@ -46,7 +46,7 @@ copy_stream(struct content *content)
 	int			err = 0;
 	ssize_t		n;
 
-	content->fd = memfd_create("redoahead-lesslog", MFD_CLOEXEC);
+	content->fd = memfd__create("redoahead-lesslog", MFD_CLOEXEC);
 	if (content->fd < 0)
 		return -errno;
 	while (err == 0 && (n = read(STDIN_FILENO, piece, sizeof(piece))) != 0)

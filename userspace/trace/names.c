@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,6 +27,7 @@
 #include "base/clock.h"
 #include "base/confined.h"
 #include "base/log.h"
+#include "common/memfd.h"
 
 /* How long all may take, us; time between two checks whether the server is ready, ms. */
 #define MAX_US			5000000
@@ -190,7 +190,7 @@ query_database(struct search *search, const char *database, const char *query, s
 
 	search->reason = "there is no memory or descriptor left";
 	for (int i = 0; i < 3; i++)
-		files[i] = memfd_create("redoahead-psql", MFD_CLOEXEC);
+		files[i] = memfd__create("redoahead-psql", MFD_CLOEXEC);
 	if (files[0] >= 0 && files[1] >= 0 && files[2] >= 0 &&
 		write(files[0], query, strlen(query)) == (ssize_t) strlen(query) &&
 		lseek(files[0], 0, SEEK_SET) == 0 &&

@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/shell.h"
+#include "common/memfd.h"
 #include "wal/page.h"
 #include "wal/segments.h"
 
@@ -159,7 +159,7 @@ learn_suffixes(struct wal_segments *segments)
 static int
 decompress(struct wal_segments *segments, const char *name, int compressed)
 {
-	int			plain = memfd_create("redoahead-wal", MFD_CLOEXEC);
+	int			plain = memfd__create("redoahead-wal", MFD_CLOEXEC);
 	int			status = -1;
 	struct stat result;
 
