@@ -29,6 +29,7 @@ handshake__create_ring(Connection *c)
 {
 	struct redoahead_ring *ring;
 	uint32		capacity = pg_nextpower2_32(Max(c->refs, REDOAHEAD_MIN_CAPACITY));
+	bool		failed;
 	int			fd;
 
 	c->ring_bytes = sizeof(*ring) + (size_t) capacity * sizeof(struct redoahead_ref);
@@ -36,7 +37,11 @@ handshake__create_ring(Connection *c)
 	fd = memfd__create("redoahead", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -1;
-	if (ftruncate(fd, c->ring_bytes) < 0 ||
+	/* Allocate it, because writing to a page that cannot be had would be a SIGBUS. */
+	do
+		failed = fallocate(fd, 0, 0, c->ring_bytes) < 0;
+	while (failed && errno == EINTR);
+	if (failed ||
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 	{
 		close(fd);

@@ -50,6 +50,25 @@ os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"
 	daemon_has_read "$DATA" 1000
 }
 
+# Lost otherwise: recovery, by a signal, where memory is not overcommitted and there is too little.
+@test "where there is no memory for the ring, recovery is that of stock, and tries again" {
+	local startup tracer
+	need_attach
+	begin_recovery
+	feed_until "$DATA" 'redoahead: no daemon'
+	startup=$(startup_pid "$DATA")
+	strace -qq -o /dev/null -p "$startup" -e inject=fallocate:error=ENOSPC 3>&- &
+	tracer=$!
+	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$startup/status"
+	start_daemon "$DATA"
+	feed_until "$DATA" 'could not create shared ring'
+	kill "$tracer"
+	wait "$tracer" || true
+	feed_until "$DATA" 'redoahead: connected'
+	finish_with_daemon "${no_daemon}No such file or directory$meanwhile" \
+		"${no_daemon}could not create shared ring: No space left on device$meanwhile" "$connected"
+}
+
 @test "a daemon that is killed in mid-recovery is missed, and found again when it is back" {
 	begin_with_daemon
 	feed "$DATA"
