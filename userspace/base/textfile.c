@@ -74,7 +74,8 @@ textfile__reopen(FILE *file, const char *path, const char *option)
 		log_error("the file of %s is incomplete; make room for it", option);
 	/* O_NONBLOCK is for a FIFO that nobody reads. */
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
-	if (fd < 0 || dup3(fd, fileno(file), O_CLOEXEC) < 0)
+	/* One that is full is waited for, as it was before. */
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0 || dup3(fd, fileno(file), O_CLOEXEC) < 0)
 		log_warning("file \"%s\" cannot be opened again: %s; check the directory of %s",
 					path, strerror(errno), option);
 	clearerr(file);
