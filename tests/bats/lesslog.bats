@@ -41,6 +41,11 @@ load lib/lesslog
 	cmp "$CASE/restored" "$PLAIN/${segments[0]}"
 	restored 1 0000000100000009000000AA
 	restored 1 00000002.history
+	# From before the archive had compressed files.
+	as_server_user cp "$PLAIN/${segments[1]}" "$archive/0000000100000009000000AB"
+	restored 0 0000000100000009000000AB
+	cmp "$CASE/restored" "$PLAIN/${segments[1]}"
+	restored 126 0000000100000009000000AB prlimit --fsize=1000
 	# No process can be started.
 	restored 126 "${segments[0]}" prlimit --nproc=1
 	# A full disk, a damaged file, and none of the archive that can be read.
