@@ -180,6 +180,19 @@ load lib/bench
 	nothing_left
 }
 
+# Lost otherwise: the only evidence that the modelled disks are like disks.
+@test "disks: fio reads modelled disks, and an interrupted run leaves none" {
+	need_disks
+	# The exit status is that of the figures.
+	measure disks --case spindle --config sequential || [ -s "$results/disks.md" ]
+	look_at disks <<-'EOS'
+	run, = runs
+	assert run['mb'] > 0 and run['disk_model']['disks'] == 1, run
+	EOS
+	nothing_left
+	interrupted_when "pgrep -f '^fio --name=validate'" disks --case spindle --size small --rounds 1
+}
+
 # Lost otherwise: a case with little memory would measure one with much.
 @test "server and daemon live in a memory cgroup, which goes with them" {
 	need_memory_cgroup

@@ -13,7 +13,10 @@ setup_file() {
 }
 
 teardown_file() {
-	"$scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/disklab" >/dev/null 2>&1 || true
+	local lab
+	for lab in disklab disks-lab; do
+		"$scripts/disklab" down --force --dir "$REDOAHEAD_BENCH_DIR/$lab" >/dev/null 2>&1 || true
+	done
 	rm -rf --one-file-system "$REDOAHEAD_BENCH_DIR"
 }
 

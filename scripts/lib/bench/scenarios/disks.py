@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 
-from .. import device, loop, report
+from .. import device, host, loop, report
 from ..scenario import Measure, Part, Scenario
 
 SECONDS = 20                    # of a run of fio
@@ -43,31 +43,35 @@ def status(directory):
 
 @contextlib.contextmanager
 def array(bench, part):
-    """An array that is gone at the end whatever the end is."""
+    """An array that is gone at the end whatever the end is.
+
+    It is beside the place, which belongs to the servers' user and only keeps other runs away.
+    """
     model, disks, checks = LABS[part.name]
-    with bench.place('disks') as place:
-        directory = os.path.join(place, 'lab')
+    lab = device.Array(part.name, os.path.join(bench.root, 'disks-lab'))
+    with bench.place('disks'):
+        lab.lab('down', '--force')      # what a killed run left
         try:
-            loop.command(device.DISKLAB, 'up', '--dir', directory, '--model', model, '--raid',
-                         '0' if disks > 1 else 'single', '--disks', str(disks),
-                         '--size', str(disks * DISK_BYTES))
-            devices = status(directory)['loops']
-            yield lambda name, number: run_fio(checks[name], devices, directory)
+            lab.lab('up', '--model', model, '--raid', '0' if disks > 1 else 'single',
+                    '--disks', str(disks), '--size', str(disks * DISK_BYTES))
+            devices = status(lab.state)['loops']
+            yield lambda name, number: run_fio(checks[name], devices, lab)
         finally:
-            loop.command(device.DISKLAB, 'down', '--force', '--dir', directory)
+            with host.uninterrupted():
+                lab.lab('down', '--force')
 
 
-def run_fio(check, devices, directory):
+def run_fio(check, devices, lab):
     """Figures of one run, and the health of the model during it."""
     kind, block, depth, _ = check
-    loop.command(device.DISKLAB, 'run', '--dir', directory)
-    output = loop.command(
-        'fio', '--name=validate', '--readonly', '--direct=1', '--ioengine=libaio',
+    lab.lab('run')
+    output = loop.command(      # --thread: no process is left when it is killed
+        'fio', '--name=validate', '--thread', '--readonly', '--direct=1', '--ioengine=libaio',
         '--filename=' + ':'.join(devices), f'--filesize={DISK_BYTES * 2 // 3}',
         '--file_service_type=random', '--norandommap', '--time_based', f'--runtime={SECONDS}',
         f'--rw={kind}', f'--bs={block}', f'--iodepth={depth}', '--output-format=json')
     read = json.loads(output)['jobs'][0]['read']
-    health = status(directory)['health']
+    health = status(lab.state)['health']
     return {'iops': read['iops'], 'mb': read['bw_bytes'] / 1e6,
             'latency': read['clat_ns']['mean'] / 1e6,
             'core': 100 * health['cpu_seconds'] / (read['runtime'] / 1e3), 'disk_model': health}
