@@ -166,6 +166,8 @@ def run_main(name, main):
     Signals become exceptions, so that every `with` block ends what it began;
     a process that had just been started when the signal came is ended here.
     """
+    os.umask(0o022)             # root makes much that the servers' user reads
+
     def interrupt(number, frame):
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_IGN)

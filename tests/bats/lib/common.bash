@@ -1,6 +1,8 @@
 # What all black box tests share: waiting for conditions, processes, the page
 # cache, and Python with the scripts' modules.  It tests nothing by itself.
 
+umask 022				# the servers' user reads much of what root makes
+
 patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
 long_patience=$((patience * 5))						# with what the machine does meanwhile
 

@@ -41,7 +41,6 @@ teardown() { case_end; }
 teardown_file() { suite_end; }
 
 suite_begin() {
-	umask 022
 	WORK=$(mktemp -d /var/tmp/redoahead-test.XXXXXX)
 	export WORK
 	chmod 755 "$WORK"
