@@ -75,6 +75,11 @@ class Main(unittest.TestCase):
         """Lost otherwise: benchmarks and the demo, for root with a umask of 077."""
         self.assertEqual(self.run_main('os.umask(0)'), 0o022)
 
+    def test_a_benchmark_under_nohup_outlives_its_terminal(self):
+        hang_up = 'os.kill(os.getpid(), signal.SIGHUP) or 3'
+        for name, status in ('default', 128 + signal.SIGHUP), ('ignore', 3):
+            self.assertEqual(self.run_main(hang_up, ['env', f'--{name}-signal=HUP']), status)
+
 
 class Host(unittest.TestCase):
     def test_free_space_is_checked_before_anything_is_made(self):

@@ -165,6 +165,7 @@ def run_main(name, main):
 
     Signals become exceptions, so that every `with` block ends what it began;
     a process that had just been started when the signal came is ended here.
+    SIGHUP that is ignored, as by nohup, stays so.
     """
     os.umask(0o022)             # root makes much that the servers' user reads
 
@@ -174,7 +175,8 @@ def run_main(name, main):
         raise SystemExit(128 + number)
 
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, interrupt)
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, interrupt)
     try:
         sys.exit(main())
     except (host.HostError, postgres.PostgresError, recovery.RunRejected, OSError) as error:
