@@ -89,7 +89,7 @@ class Configurations(unittest.TestCase):
             'archive/select: redoahead / try-200', '1.75 (1.50 to 2.00)',
             *['1.50 (1.00 to 2.00)'] * 3, '25 (-50 to 100)'])
         self.assertEqual(scenario.summary([run('off', 1, 9, 1, 1)]), [])
-        self.assertEqual(report.best({'off': {'redo_seconds': 1}}), 'off')
+        self.assertEqual(report.best({'off': {'redo_seconds': 1}}, 'redo_seconds'), 'off')
         self.assertIn('standby', scenarios.names())
 
 

@@ -2,7 +2,7 @@
 
 A ratio is the median of the ratios of runs of the same round and take, with the least and
 the greatest: whatever the machine does from minute to minute, neighbours share it.  `best`
-stands for stock's fastest cold configuration.
+stands for stock's cold configuration with the least median of the measure that is compared.
 """
 import statistics
 
@@ -32,8 +32,9 @@ def medians(runs, measures):
         for name, rows in of_config.items()} for case, of_config in found.items()}
 
 
-def best(rows, key='redo_seconds'):
-    """Name of stock's fastest cold configuration in {configuration: medians}, or None."""
+def best(rows, key):
+    """Name of stock's cold configuration with the least of a measure in {configuration: medians},
+    or None."""
     cold = [name for name in configs.STOCK_COLD if key in rows.get(name, ())]
     return min(cold, key=lambda name: rows[name][key], default=None)
 
@@ -55,7 +56,7 @@ def ratios(scenario, runs, case):
     found = {}
     for first, second in scenario.compared:
         for key in scenario.ratio_of:
-            value = ratio(runs, case, best(rows) if first == 'best' else first, second, key)
+            value = ratio(runs, case, best(rows, key) if first == 'best' else first, second, key)
             if value:
                 found[first, second, key] = value
     return found
@@ -186,7 +187,7 @@ def summary_table(result):
         cells = {name: cell(row, REDO) for name, row in found.items()}
         rows.append([result.header['cases'].get(case, {}).get('about', case),
                      *(cells.get(name, '') for name in SHOWN),
-                     *shares(found, 'default', best(found))])
+                     *shares(found, 'default', best(found, REDO.key))])
         warm = [name for name in found if name.endswith('-warm')]
         if 'redoahead' in found and warm:
             least = min(warm, key=lambda name: found[name][REDO.key])
