@@ -1,6 +1,7 @@
-"""Builds of a checkout that are older than what they are made of."""
+"""Builds of a checkout: older than what they are made of, or in use while others are made."""
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -44,6 +45,18 @@ class Builds(unittest.TestCase):
         with self.assertRaisesRegex(postgres.PostgresError, 'patched is older than .*; run '
                                     f'scripts/build-postgresql patched in {self.top}'):
             script.find_patched(self.top)
+
+    def test_a_build_in_use_is_not_removed(self):
+        """Lost otherwise: the server of a benchmark of hours, while others build."""
+        unused = self.write(f'build/pg/{postgres.MAJOR}/unused/complete', '')
+        for path in self.complete, unused:
+            os.utime(path, (0, 0))
+        postgres.find_build('patched', self.top)
+        subprocess.run(['bash', '-euo', 'pipefail', '-c', 'eval "$(sed -n "/^prune()/,/^}/p" "$1")"; keep=0; '
+                        'prune "$2" "*"', '-', os.path.join(postgres.ROOT, 'scripts/build-postgresql'),
+                        os.path.join(self.top, 'build/pg', postgres.MAJOR)], check=True)
+        self.assertTrue(os.path.exists(self.complete))
+        self.assertFalse(os.path.exists(unused))
 
     def test_an_installation_of_other_origin_has_no_age(self):
         self.later(self.extension)

@@ -5,6 +5,7 @@ user postgres.  What that user has is changed as that user, too, and never as ro
 he can put links in its place.
 """
 import contextlib
+import fcntl
 import os
 import pwd
 import re
@@ -130,19 +131,30 @@ class Build:
 
 
 def find_build(name, checkout=ROOT):
-    """A build of a checkout's scripts/build-postgresql; STOCK=, PATCHED= and so on name others."""
+    """A build of a checkout's scripts/build-postgresql; STOCK=, PATCHED= and so on name others.
+
+    That script does not remove it as long as this process runs.
+    """
     variable = name.upper().replace('-', '_')
     given = os.environ.get(variable) if checkout == ROOT else None
     prefix = os.path.realpath(given or os.path.join(checkout, 'build/pg', MAJOR, name))
     remedy = (f'{variable}={given} names no installation of PostgreSQL' if given else
               f'run scripts/build-postgresql {name} in {checkout}' +
               (f', or name an installation with {variable}=' if checkout == ROOT else ''))
+    hold(prefix)
     try:
         text = subprocess.run([os.path.join(prefix, 'bin/postgres'), '--version'], check=True,
                               stdout=subprocess.PIPE, text=True, **as_owner()).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise PostgresError(f'no usable {name} PostgreSQL in {prefix}: {error}; {remedy}') from None
     return Build(name, prefix, re.search(r'\(PostgreSQL\) (\S+)', text)[1])
+
+
+def hold(prefix):
+    """Lock a build and the trees that it was made in, until this process ends."""
+    for place in prefix, os.path.dirname(prefix):
+        with contextlib.suppress(OSError):      # only builds of that script have the file
+            fcntl.flock(os.open(os.path.join(place, 'complete'), os.O_RDONLY), fcntl.LOCK_SH)
 
 
 def run(arguments, **more):
