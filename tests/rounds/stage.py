@@ -133,7 +133,9 @@ class Stage:
         self.directory = directory      # of all files of the round
         self.data = os.path.join(directory, 'data')
         self.wal = os.path.join(site.root, 'wal')       # that is not on the modelled disk
-        self.files = os.path.join(directory, 'files')   # the daemon's own files
+        self.wanted = plan.needs - site.missing.keys()  # what its faults change, where they can
+        # The daemon's own files: where root mounts a file system, nobody else can change the path.
+        self.files = os.path.join(site.base if 'fill_files' in self.wanted else directory, 'files')
         self.log = os.path.join(directory, 'log')       # prefix of the logs' names
         self.servers = []               # that were started, the present one last
         self.daemons = []               # likewise
@@ -163,14 +165,16 @@ class Stage:
             self.undo.callback(postgres.remove_tree, self.wal)
             self.undo.callback(postgres.remove_tree, self.directory)
             postgres.make_directory(self.directory)
-            postgres.make_directory(self.files)
-            wanted = self.plan.needs - self.site.missing.keys()
-            if 'fill_files' in wanted:
+            if 'fill_files' in self.wanted:
+                os.mkdir(self.files)
+                self.undo.callback(os.rmdir, self.files)
                 with host.uninterrupted():
                     subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={FILES_BYTES},mode=0777',
                                     'tmpfs', self.files], check=True)
                     self.undo.callback(subprocess.run, ['umount', self.files], check=True)
-            if 'limit_memory' in wanted:
+            else:
+                postgres.make_directory(self.files)
+            if 'limit_memory' in self.wanted:
                 self.limit = self.undo.enter_context(cgroup.MemoryLimit(1 << 30))
             self.undo.callback(self.end_processes)
             self.site.lay_out(self.plan, self.data)
