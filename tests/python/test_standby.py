@@ -118,6 +118,7 @@ class Sender(unittest.TestCase):
         image = types.SimpleNamespace(redo_lsn=start + 40, end_lsn=2 * start + 1000)
         with wal_sender.WalSender(self.place, self.place, image, '77') as sender, \
                 socket.socket(socket.AF_UNIX) as peer:
+            self.assertEqual(os.stat(sender.path).st_mode & 0o777, 0o777)   # for the servers' user
             peer.connect(sender.path)
             peer.settimeout(10)
             peer.sendall(struct.pack('>II', 8, 196608))

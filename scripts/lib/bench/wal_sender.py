@@ -68,8 +68,12 @@ class WalSender(threading.Thread):
         self.listener = socket.socket(socket.AF_UNIX)
 
     def __enter__(self):
-        self.listener.bind(self.path)
-        os.chmod(self.path, 0o666)
+        # Not chmod, which would follow a link that the servers' user put there.
+        mask = os.umask(0)
+        try:
+            self.listener.bind(self.path)
+        finally:
+            os.umask(mask)
         self.listener.listen()
         self.start()
         return self
