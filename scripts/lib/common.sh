@@ -31,6 +31,12 @@ else
 	as_user=(env --)
 fi
 
+# Drop what is in our environment for clients of other servers, and where temporary files
+# go, which may be no place for that user.
+drop_own_settings() {
+	unset TMPDIR PGHOST PGHOSTADDR PGPORT PGUSER PGDATABASE PGDATA PGOPTIONS PGSERVICE
+}
+
 # Make a directory, or find one, that no other user can change; prints its real path.
 claim_directory() {			# DIRECTORY OPTION-THAT-NAMES-IT
 	PYTHONPATH=$redoahead_root/scripts/lib python3 -B -c '

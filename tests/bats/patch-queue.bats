@@ -134,6 +134,14 @@ small_patch() {				# NAME OLD NEW
 	diff -r "$QUEUE" "$COPY"
 }
 
+# Lost otherwise: tests that fail because a user of libpq, or of another TMPDIR, runs them.
+@test "settings of the user's own clients do not reach servers and their clients" {
+	run -0 env TMPDIR=/root/tmp PGHOST=h PGPORT=1 PGUSER=u PGDATABASE=d PGDATA=a PGOPTIONS=o PGSERVICE=s \
+		bash -c '. "$1/scripts/lib/common.sh"; drop_own_settings; as_server_user env' - "$ROOT"
+	[[ $output == *PATH=* ]]
+	[[ ! $output =~ (^|$'\n')(TMPDIR|PG(HOST|PORT|USER|DATABASE|DATA|OPTIONS|SERVICE))= ]]
+}
+
 # Lost otherwise: a patch that builds or passes only with a later one.
 @test "each prefix is built with warnings as errors and tested, and failures do not end the check" {
 	local good='int main(void) { int c = 0; return c; }'

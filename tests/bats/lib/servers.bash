@@ -41,6 +41,7 @@ teardown() { case_end; }
 teardown_file() { suite_end; }
 
 suite_begin() {
+	drop_own_settings
 	WORK=$(mktemp -d /var/tmp/redoahead-test.XXXXXX)
 	export WORK
 	chmod 755 "$WORK"
