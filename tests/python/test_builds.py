@@ -4,8 +4,9 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
-from bench import postgres, script
+from bench import image, kept, postgres, script, workload
 
 
 class Builds(unittest.TestCase):
@@ -45,6 +46,19 @@ class Builds(unittest.TestCase):
         with self.assertRaisesRegex(postgres.PostgresError, 'patched is older than .*; run '
                                     f'scripts/build-postgresql patched in {self.top}'):
             script.find_patched(self.top)
+
+    def test_a_cluster_of_the_patched_server_is_of_these_programs(self):
+        """Lost otherwise: a measurement of WAL that an earlier version has written."""
+        self.program(f'{self.prefix}/bin/pg_config', f'echo {self.top}')
+        self.write('redoahead.so', '')
+        load = workload.Workload('w', '', 1, 1, {}, None, None, build='patched')
+        with mock.patch.object(kept, 'find_or_make') as make:
+            for command in 'true', 'true', 'false':
+                self.program('build/redoahead', command)
+                image.find_or_make(self.top, load, 'small', {'patched': script.find_patched(self.top)}, print)
+        first, same, other = (call.args[1] for call in make.call_args_list)
+        self.assertEqual(first, same)
+        self.assertNotEqual(first, other)
 
     def test_a_build_in_use_is_not_removed(self):
         """Lost otherwise: the server of a benchmark of hours, while others build."""

@@ -61,6 +61,10 @@ class Image:
 def find_or_make(root, workload, size, builds, say):
     """The image of a workload, from below root, or made there."""
     build = builds[workload.build]
+    parameters = workload.parameters()
+    if workload.build == 'patched' or workload.without_images:
+        # Our changes do not change PostgreSQL's version.
+        parameters['programs'] = postgres.checksums({'patched': builds['patched']})
     home = os.path.join(root, 'images', f'pg{build.version}-{workload.name}-{size}')
 
     def make_it():
@@ -71,7 +75,7 @@ def find_or_make(root, workload, size, builds, say):
         return facts
 
     return Image(workload, os.path.join(home, 'data'),
-                 kept.find_or_make(home, workload.parameters(), make_it, say))
+                 kept.find_or_make(home, parameters, make_it, say))
 
 
 def flush(server):

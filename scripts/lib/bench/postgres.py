@@ -6,6 +6,7 @@ he can put links in its place.
 """
 import contextlib
 import fcntl
+import hashlib
 import os
 import pwd
 import re
@@ -187,6 +188,22 @@ def patched_source(build, file):
 
 def include_directory(build):
     return run([build.program('pg_config'), '--includedir-server']).strip()
+
+
+def checksums(builds):
+    """Checksums of the programs; the extension is among them where there is a daemon."""
+    paths = {name: build.program('postgres') for name, build in builds.items()}
+    for name, build in builds.items():
+        if build.daemon:
+            libraries = run([build.program('pg_config'), '--pkglibdir']).strip()
+            prefix = '' if name == 'patched' else f'{name}/'
+            paths[f'{prefix}redoahead'] = build.daemon
+            paths[f'{prefix}extension'] = os.path.join(libraries, 'redoahead.so')
+    found = {}
+    for name, path in paths.items():
+        with open(path, 'rb') as file:
+            found[name] = hashlib.sha256(file.read()).hexdigest()[:16]
+    return found
 
 
 # ---------- processes ----------

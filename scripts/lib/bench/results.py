@@ -5,7 +5,6 @@ settings, and `cases`, which describes each case.  A file is written anew after 
 one step, so that an interrupted benchmark leaves a whole one.
 """
 import datetime
-import hashlib
 import json
 import os
 
@@ -86,21 +85,5 @@ def facts(directory, builds):
         **host.describe(directory, postgres.ROOT),
         'date': datetime.datetime.now(datetime.timezone.utc).isoformat(timespec='seconds'),
         'postgresql': {name: build.version for name, build in builds.items()},
-        'programs': checksums(builds),
+        'programs': postgres.checksums(builds),
     }
-
-
-def checksums(builds):
-    """Checksums of the programs; the extension is among them where there is a daemon."""
-    paths = {name: build.program('postgres') for name, build in builds.items()}
-    for name, build in builds.items():
-        if build.daemon:
-            libraries = postgres.run([build.program('pg_config'), '--pkglibdir']).strip()
-            prefix = '' if name == 'patched' else f'{name}/'
-            paths[f'{prefix}redoahead'] = build.daemon
-            paths[f'{prefix}extension'] = os.path.join(libraries, 'redoahead.so')
-    found = {}
-    for name, path in paths.items():
-        with open(path, 'rb') as file:
-            found[name] = hashlib.sha256(file.read()).hexdigest()[:16]
-    return found

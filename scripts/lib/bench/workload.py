@@ -31,7 +31,7 @@ class Workload:
     details: dict = field(default_factory=dict)     # what else the load depends on
 
     def parameters(self):
-        """What an image depends on, beside the server's version."""
+        """What an image depends on, beside the programs that make it."""
         return {'scale': self.scale, 'amount': self.amount, 'clients': CLIENTS,
                 'settings': self.settings, **self.details,
                 **({'keep_end': True} if self.keep_end else {}),
