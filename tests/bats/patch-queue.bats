@@ -104,6 +104,27 @@ small_patch() {				# NAME OLD NEW
 	[ "$("$ROOT/scripts/pristine-source" "$PG")" = "$REDOAHEAD_CACHE/source/$PG.99" ]
 }
 
+# Lost otherwise: servers of the release that was first fetched, for ever.
+@test "a source that is older than the queue's release is replaced where Debian has that, and is used where not" {
+	local log=$BATS_TEST_TMPDIR/log
+	grep -qE "^# PostgreSQL $PG\.[1-9]" "$QUEUE/series" || skip "Debian has no source package of the queue's release"
+	unset PG_SRC
+	export REDOAHEAD_CACHE=$BATS_TEST_TMPDIR/cache
+	mkdir -p "$REDOAHEAD_CACHE/source/$PG.0" "$BATS_TEST_TMPDIR/bin"
+	printf '#!/bin/sh\nexit 1\n' >"$BATS_TEST_TMPDIR/bin/apt-get"
+	chmod +x "$BATS_TEST_TMPDIR/bin/apt-get"
+	pristine_source() { PATH=$BATS_TEST_TMPDIR/bin:$PATH "$ROOT/scripts/pristine-source" "$PG" 2>"$log"; }
+	[ "$(pristine_source)" = "$REDOAHEAD_CACHE/source/$PG.0" ]
+	grep -q "fetching the source of PostgreSQL $PG\.[1-9]" "$log"
+	grep -q "taking PostgreSQL $PG.0, though the queue is for" "$log"
+	# Not again at once.
+	[ "$(pristine_source)" = "$REDOAHEAD_CACHE/source/$PG.0" ]
+	[ ! -s "$log" ]
+	touch -d '2 days ago' "$REDOAHEAD_CACHE"/source/missing-*
+	pristine_source
+	grep -q "fetching the source of PostgreSQL $PG\.[1-9]" "$log"
+}
+
 # Lost otherwise: a machine where another user can replace what root runs.
 @test "a cache that others can write to is refused" {
 	local script
