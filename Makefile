@@ -155,7 +155,7 @@ deb: ## Build Debian packages of the program and the extension, in build/deb
 
 clean: ## Remove what was compiled, but not the PostgreSQL builds
 	$(Q)rm -rf build/userspace build/pg-patch build/bpf build/tests build/fuzz build/scripts build/extension \
-		build/redoahead build/diskmodel
+		build/redoahead build/diskmodel build/flags build/objects
 
 distclean: ## Remove build/ altogether (the cache of PostgreSQL builds stays)
 	$(Q)rm -rf build
@@ -163,16 +163,31 @@ distclean: ## Remove build/ altogether (the cache of PostgreSQL builds stays)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-build/redoahead: $(OBJECTS)
-	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ $(LIB_LIBS)
+# What was compiled with other flags, or linked from other objects, is made anew: these files
+# have those of the last time.  Without a change they are older than what depends on them.
+FLAGS = $(CC) $(CLANG) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS)
+ALL_OBJECTS = $(OBJECTS) $(DISKMODEL_OBJECTS)
+ifneq ($(strip $(file <build/flags)),$(strip $(FLAGS)))
+.PHONY: build/flags
+endif
+ifneq ($(strip $(file <build/objects)),$(strip $(ALL_OBJECTS)))
+.PHONY: build/objects
+endif
+build/flags: export text = $(FLAGS)
+build/objects: export text = $(ALL_OBJECTS)
+build/flags build/objects:
+	$(Q)mkdir -p build && printf '%s\n' "$$text" >$@
 
-$(OBJECTS): build/%.o: %.c Makefile
+build/redoahead: $(OBJECTS) build/objects
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $(OBJECTS) $(LIB_LIBS)
+
+$(OBJECTS): build/%.o: %.c Makefile build/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) -c -o $@ $<
 
-build/bpf/%.bpf.o: bpf/%.bpf.c Makefile
+build/bpf/%.bpf.o: bpf/%.bpf.c Makefile build/flags
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MF build/bpf/$*.d -MT $@ -c -o build/bpf/$*.o $<
@@ -187,40 +202,40 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 build/userspace/probe/probe.o build/fuzz/userspace/probe/probe.o: build/bpf/trace.skel.h
 build/userspace/probe/position_probe.o build/fuzz/userspace/probe/position_probe.o: build/bpf/position.skel.h
 
-build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o
+build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o build/objects
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(LIB_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(FUSE_LIBS) $(LIB_LIBS)
 
-build/scripts/diskmodel/%.o: scripts/diskmodel/%.c Makefile
+build/scripts/diskmodel/%.o: scripts/diskmodel/%.c Makefile build/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) $(FUSE_CFLAGS) -c -o $@ $<
 
-build/tests/unit/diskmodel: tests/unit/test_diskmodel.c $(DISKMODEL_CORE) Makefile
+build/tests/unit/diskmodel: tests/unit/test_diskmodel.c $(DISKMODEL_CORE) Makefile build/flags
 	$(call say,TEST,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_CFLAGS) -Iscripts -MF $@.d $(LDFLAGS) -o $@ $< $(DISKMODEL_CORE) -lcmocka -lm
 
-build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile
+build/tests/unit/%: tests/unit/test_%.c $(LIB_OBJECTS) Makefile build/flags build/objects
 	$(call say,TEST,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(UNIT_CFLAGS) -Itests/unit -Ipg-patch/redoahead -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lcmocka $(LIB_LIBS)
 
-build/tests/tools/%: tests/tools/%.c $(LIB_OBJECTS) Makefile
+build/tests/tools/%: tests/tools/%.c $(LIB_OBJECTS) Makefile build/flags build/objects
 	$(call say,TOOL,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(DAEMON_CFLAGS) -MF $@.d $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) -lseccomp $(LIB_LIBS)
 
 # Fuzzed code is compiled once more, by clang and with its sanitizers.
-build/fuzz/%.o: %.c Makefile
+build/fuzz/%.o: %.c Makefile build/flags
 	$(call say,CLANG,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_CFLAGS) -c -o $@ $<
 
-build/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
+build/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS) build/objects
 	$(call say,FUZZER,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -o $@ $^ $(LIB_LIBS)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -o $@ $(filter %.o,$^) $(LIB_LIBS)
 
 -include build/bpf/trace.d build/bpf/position.d $(OBJECTS:.o=.d) $(DISKMODEL_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(UNIT_TESTS:=.d) $(TOOLS:=.d) \
 	$(FUZZ_SOURCES:%.c=build/fuzz/%.d)

@@ -42,6 +42,13 @@ offers() {					# WORD...
 	[ -z "$(find "$work/root" -not -type d)" ]
 }
 
+# Lost otherwise: a program that is half of other flags, or has code of a source that is gone.
+@test "make compiles again with other flags, and links again after a source is gone" {
+	run -0 make -q -C "$top" build/redoahead
+	run -1 make -q -C "$top" build/redoahead CFLAGS='-O2 -g -DOTHER'
+	run -1 make -q -C "$top" build/redoahead SOURCES=userspace/main.c
+}
+
 @test "completion offers the commands" {
 	diff <({ commands; printf '%s\n' --help --version; } | sort) <(offers '')
 }

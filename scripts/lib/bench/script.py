@@ -81,8 +81,8 @@ def find_daemon(checkout=postgres.ROOT):
     program = os.path.join(checkout, 'build/redoahead')
     if not os.access(program, os.X_OK):
         raise postgres.PostgresError(f'{program} is missing; run make in {checkout}')
-    # Options of a make that runs this script are not meant for this one.
-    if subprocess.run(['env', '-u', 'MAKEFLAGS', 'make', '-q', '-C', checkout,
+    # Options of a make that runs this script are not meant for this one, and may have been others.
+    if subprocess.run(['env', '-u', 'MAKEFLAGS', 'make', '-q', '-o', 'build/flags', '-C', checkout,
                        'build/redoahead'], check=False, stdout=subprocess.DEVNULL,
                       **postgres.as_self()).returncode == 1:
         raise postgres.PostgresError(f'{program} is older than its sources; run make in {checkout}')
