@@ -143,6 +143,8 @@ install: all ## Install program, man pages, units, completion, examples (DESTDIR
 
 uninstall: ## Remove what install has installed (DESTDIR, prefix)
 	$(Q)rm -f $(foreach file,$(INSTALLED),'$(DESTDIR)$(file)')
+	$(Q)for directory in '$(DESTDIR)$(libexecdir)/redoahead' '$(DESTDIR)$(docdir)/examples' '$(DESTDIR)$(docdir)'; do \
+		[ ! -d "$$directory" ] || rmdir --ignore-fail-on-non-empty "$$directory"; done
 
 install-extension: ## Build and install the server extension (PG_CONFIG, DESTDIR)
 	$(Q)rm -rf build/extension && mkdir -p build && cp -R pg-patch/redoahead build/extension

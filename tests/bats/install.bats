@@ -40,6 +40,7 @@ offers() {					# WORD...
 	[ "$(find "$work/root" -type f -not -path '*/opt/redoahead/*' | wc -l)" -eq 0 ]
 	make -s -C "$top" uninstall DESTDIR="$work/root" prefix=/opt/redoahead
 	[ -z "$(find "$work/root" -not -type d)" ]
+	[ -z "$(find "$work/root/opt/redoahead" -mindepth 1 -name redoahead)" ]
 }
 
 # Lost otherwise: a program that is half of other flags, or has code of a source that is gone.
