@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# What `make install` installs and `make uninstall` removes, and the bash completion.
+# What `make install` installs and `make uninstall` removes, the bash completion, and
+# what bootstrap does where apt is at work already.
 # bats file_tags=fast
 
 bats_require_minimum_version 1.5.0
@@ -48,6 +49,27 @@ offers() {					# WORD...
 	run -0 make -q -C "$top" build/redoahead
 	run -1 make -q -C "$top" build/redoahead CFLAGS='-O2 -g -DOTHER'
 	run -1 make -q -C "$top" build/redoahead SOURCES=userspace/main.c
+}
+
+# Lost otherwise: `make check` on a machine that has just booted.
+@test "bootstrap waits for another apt, but for no other error" {
+	local name
+	mkdir "$work/bin"
+	printf '#!/bin/sh\nexec "$@"\n' >"$work/bin/sudo"
+	printf '#!/bin/sh\n' | tee "$work/bin/dpkg-query" >"$work/bin/sleep"
+	# The first call fails by a lock, the third one by something else.
+	cat >"$work/bin/apt-get" <<-'SH'
+		#!/bin/sh
+		echo "$2" >>"${0%/*}/../calls"
+		case $(wc -l <"${0%/*}/../calls") in
+			1) echo 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)'; exit 100 ;;
+			3) echo 'E: Unable to locate package'; exit 100 ;;
+		esac
+	SH
+	chmod +x "$work"/bin/*
+	PATH=$work/bin:$PATH run -1 "$top/scripts/bootstrap"
+	[[ $output == *"waiting for another apt"*"Unable to locate package"*"apt-get failed"* ]]
+	[ "$(paste -sd ' ' "$work/calls")" = "update update install" ]
 }
 
 @test "completion offers the commands" {
