@@ -32,11 +32,14 @@ class Task:
 def in_turn(configs, number):
     """Configurations in the order of a take.
 
-    Another one is the first in each take, and each second pass through them goes backwards,
-    so that none always follows the same other.
+    In as many takes as there are configurations, each is in each place once, and follows no
+    other more than twice: a square of Williams, whose first row is 0, 1, -1, 2, -2 and so on.
+    In as many takes more, which go backwards, each comes to follow each other twice.
     """
-    turn, first = divmod(number - 1, max(1, len(configs)))
-    order = configs[first:] + configs[:first]
+    count = len(configs)
+    turn, shift = divmod(number - 1, max(1, count))
+    row = [(at + 1) // 2 * (1 if at % 2 else -1) % count for at in range(count)]
+    order = tuple(configs[row.index((each + shift) % count)] for each in row)
     return order[::-1] if turn % 2 else order
 
 
