@@ -2,6 +2,7 @@
 # cache of PostgreSQL builds, and the user that servers run as.  To be sourced;
 # it sets variables and functions and does nothing else.
 
+unset CDPATH			# by which cd goes elsewhere, and prints where
 redoahead_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 # The major release of PostgreSQL that scripts and tests use where they are given none.

@@ -155,6 +155,14 @@ small_patch() {				# NAME OLD NEW
 	diff -r "$QUEUE" "$COPY"
 }
 
+# Lost otherwise: scripts that take another directory for the clone.
+@test "an exported CDPATH changes nothing" {
+	mkdir -p "$BATS_TEST_TMPDIR/scripts/lib"
+	cd "$ROOT"
+	CDPATH=$BATS_TEST_TMPDIR run -0 bash -c '. scripts/lib/common.sh && echo "$redoahead_root"'
+	[ "$output" = "$PWD" ]
+}
+
 # Lost otherwise: tests that fail because a user of libpq, or of another TMPDIR, runs them.
 @test "settings of the user's own clients do not reach servers and their clients" {
 	run -0 env TMPDIR=/root/tmp PGHOST=h PGPORT=1 PGUSER=u PGDATABASE=d PGDATA=a PGOPTIONS=o PGSERVICE=s \

@@ -7,6 +7,7 @@
 #        PG_CONFIG  that of a patched server from scripts/build-postgresql
 
 [ $# -eq 3 ] || { echo "usage: ${0##*/} PG_SRC PG_CONFIG BUILD_DIR" >&2; exit 2; }
+unset CDPATH
 name=${0##*/run-} stock=$1 pg_config=$2 build=$3
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # where build-postgresql has the source of what it has installed
