@@ -19,6 +19,16 @@ pg_tree__queue_release() {	# QUEUE
 	sed -n '1s/^# PostgreSQL //p' "$1/series" 2>/dev/null || true
 }
 
+# What the extension and a patched server must have in common: a checksum of the headers
+# that declare the hooks.  It changes when the patches or a minor release change these.
+pg_tree__hooks_key() {		# DIRECTORY-OF-HEADERS
+	local header headers=()
+	for header in xlog xlogprefetcher xlogreader xlogrecord; do
+		headers+=("$1/access/$header.h")
+	done
+	cat -- "${headers[@]}" | sha256sum | cut -c 1-8
+}
+
 # The names of the patches of a queue, in order.
 pg_tree__patches() {		# QUEUE
 	[ ! -e "$1/series" ] || sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' "$1/series"

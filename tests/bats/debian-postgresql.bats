@@ -78,10 +78,15 @@ source_package() {			# MAJOR VERSION
 # Lost otherwise: the extension cannot be installed, or comes together with a stock server.
 @test "server and development packages provide what the extension depends on, other packages do not" {
 	local package out=$work/out
-	build --dsc "$(source_package "$pg_major" "$version")" --suffix +redoahead7
+	build --dsc "$(source_package "$pg_major" "$version")" --suffix +redoahead7 2>"$work/messages"
+	for package in postgresql-{,client-,server-dev-}"$pg_major"; do
+		grep -q "apt install .*/${package}_$version-3+redoahead7_" "$work/messages"
+	done
 	for package in "postgresql-$pg_major" "postgresql-server-dev-$pg_major"; do
 		[[ "$(dpkg-deb -f "$out/${package}_$version-3+redoahead7_$(dpkg --print-architecture).deb" Provides)" == \
 			*"postgresql-$pg_major-redoahead-server (= $version-3+redoahead7)"* ]]
+		[[ "$(dpkg-deb -f "$out/${package}_$version-3+redoahead7_$(dpkg --print-architecture).deb" Provides)" =~ \
+			postgresql-$pg_major-redoahead-hooks-[0-9a-f]{8} ]]
 	done
 	[[ "$(dpkg-deb -f "$out"/postgresql-"$pg_major"_*.deb Provides)" == *postgresql-contrib-$pg_major* ]]
 	[ -z "$(dpkg-deb -f "$out"/postgresql-client-"$pg_major"_*.deb Provides)" ]

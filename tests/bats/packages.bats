@@ -86,8 +86,10 @@ in_overlay() {				# SCRIPT
 		mount --bind /dev "$WORK/tmp/root/dev"
 		mount -t tmpfs none "$WORK/tmp/root/tmp"
 		touch "$WORK/tmp/root/begun"
+		echo "hooks() { dpkg-deb -f /mnt/postgresql-$pg_major-redoahead_*.deb Depends |
+			grep -o \"postgresql-$pg_major-redoahead-hooks-[0-9a-f]*\"; }" | cat - "$WORK/script" >"$WORK/tmp/all"
 		chroot "$WORK/tmp/root" env -u DEBS -u WORK -u pg_major MAJOR="$pg_major" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-			DEBIAN_FRONTEND=noninteractive bash -eux <"$WORK/script" >&2
+			DEBIAN_FRONTEND=noninteractive bash -eux <"$WORK/tmp/all" >&2
 		# What is left, but for the logs and the backups of package tools.
 		cd "$WORK/tmp/changes"
 		find . \( -path ./var/lib/dpkg -o -path ./var/log -o -path ./var/cache -o -path ./var/backups \
@@ -106,6 +108,7 @@ in_overlay() {				# SCRIPT
 		redoahead --version
 		mkdir -p /etc/systemd/system/redoahead@.service.d
 		touch /etc/systemd/system/redoahead@.service.d/mine.conf
+		ln -s /dev/null /etc/systemd/system/redoahead@$MAJOR-other.service
 		systemctl enable redoahead@$MAJOR-main redoahead-data@srv-pg
 		test -L /etc/systemd/system/postgresql@$MAJOR-main.service.wants/redoahead@$MAJOR-main.service
 		mkdir -p /var/lib/redoahead/$MAJOR-main && touch /var/lib/redoahead/$MAJOR-main/state
@@ -132,7 +135,7 @@ in_overlay() {				# SCRIPT
 		}
 		IFS=$'\n'
 		mkdir /tmp/repository
-		server "$MAJOR.6-3+redoahead1" "Provides: postgresql-$MAJOR-redoahead-server (= $MAJOR.6-3+redoahead1)"
+		server "$MAJOR.6-3+redoahead1" "Provides: postgresql-$MAJOR-redoahead-server (= $MAJOR.6-3+redoahead1), $(hooks)"
 		dpkg -i /tmp/repository/*.deb /mnt/postgresql-$MAJOR-redoahead_*.deb
 		rm /tmp/repository/*
 		newest() {			# VERSION: what apt upgrade would do once that has come
@@ -160,15 +163,28 @@ in_overlay() {				# SCRIPT
 		grep -q "depends on postgresql-$MAJOR-redoahead-server" /tmp/log
 		dpkg --purge "postgresql-$MAJOR-redoahead"
 		mkdir -p /tmp/server/DEBIAN /etc/postgresql/$MAJOR/main
-		printf '%s\n' "Package: postgresql-$MAJOR" "Version: $MAJOR.6-3+redoahead1" 'Architecture: all' \
-			"Provides: postgresql-$MAJOR-redoahead-server" 'Maintainer: nobody' 'Description: stand-in' \
-			>/tmp/server/DEBIAN/control
-		dpkg-deb -b /tmp/server /tmp/server.deb
+		server() {			# HOOKS
+			printf '%s\n' "Package: postgresql-$MAJOR" "Version: $MAJOR.6-3+redoahead1" 'Architecture: all' \
+				"Provides: postgresql-$MAJOR-redoahead-server, $1" 'Maintainer: nobody' 'Description: stand-in' \
+				>/tmp/server/DEBIAN/control
+			dpkg-deb -b /tmp/server /tmp/server.deb
+		}
+		server "postgresql-$MAJOR-redoahead-hooks-00000000"
+		dpkg -i /tmp/server.deb /mnt/postgresql-$MAJOR-redoahead_*.deb >/tmp/log 2>&1 && exit 1
+		grep -q "depends on $(hooks)" /tmp/log
+		dpkg --purge "postgresql-$MAJOR-redoahead"
+		server "$(hooks)"
 		dpkg -i /tmp/server.deb /mnt/postgresql-$MAJOR-redoahead_*.deb
-		echo "shared_preload_libraries = 'redoahead'" >/etc/postgresql/$MAJOR/main/postgresql.conf
+		mkdir -p /srv/cluster /etc/systemd/system/multi-user.target.wants
+		echo "$MAJOR" >/srv/cluster/PG_VERSION
+		echo "shared_preload_libraries = 'redoahead'" | tee /etc/postgresql/$MAJOR/main/postgresql.conf \
+			/srv/cluster/postgresql.base.conf
+		unit=/etc/systemd/system/multi-user.target.wants/redoahead-data@srv-cluster.service
+		ln -s /usr/lib/systemd/system/redoahead-data@.service "$unit"
 		dpkg --purge "postgresql-$MAJOR-redoahead" 2>/tmp/log
 		grep -q "/etc/postgresql/$MAJOR/main/postgresql.conf names redoahead" /tmp/log
-		rm -r /etc/postgresql/$MAJOR
+		grep -q "/srv/cluster/postgresql.base.conf names redoahead" /tmp/log
+		rm -r /etc/postgresql/$MAJOR /srv/cluster "$unit"
 		dpkg --purge "postgresql-$MAJOR"
 	EOF
 	cat "$work/left"
