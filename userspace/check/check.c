@@ -18,6 +18,7 @@
 #include "base/version.h"
 #include "check/check_internal.h"
 #include "cluster/processes.h"
+#include "cluster/serverstate.h"
 #include "report/json.h"
 
 /* All needs, in the order of the report. */
@@ -136,6 +137,20 @@ is_closed_to_us(const char *path)
 	return true;
 }
 
+/* The command that connects to this server rather than to another one of the machine. */
+static void
+find_psql(struct check *check)
+{
+	struct processes_server server;
+	char		directory[CHECK_WORD_BYTES];
+
+	if (!serverstate__is_ready(&check->cluster) ||
+		processes__server(&check->cluster, &server) < 0)
+		return;
+	check__word(directory, server.socket_directory);
+	snprintf(check->psql, sizeof(check->psql), "psql -h %s -p %d", directory, server.port);
+}
+
 /*
  * Check, and print what was found.  Sets *problems if there is one.  Returns 0, or -errno
  * after a message if the data directory cannot be checked.
@@ -161,6 +176,7 @@ check__run(const struct check_options *options, bool *problems)
 	if (err == 0)
 	{
 		check.running = processes__postmaster(&check.cluster) > 0;
+		find_psql(&check);
 		err = startcommand__read(&check.start, &check.cluster);
 		if (err < 0 && err != -ENOMEM)
 			err = 0;

@@ -43,6 +43,8 @@ struct check
 	char		pgdata[CHECK_WORD_BYTES];	/* its path, as a word of a shell */
 	bool		owner;			/* this process runs as the owner of the data directory */
 	bool		running;		/* a server runs on it */
+	char		psql[CHECK_WORD_BYTES + 32];	/* command that connects to it; empty: it takes no
+												 * connections */
 	struct controlfile control; /* as far as it could be read */
 	bool		has_control;	/* it could */
 	struct startcommand start;	/* how the server was started last */

@@ -140,7 +140,10 @@ is_plain(const char *value)
 						" ,._/-")] == '\0';
 }
 
-/* Add the remedy that sets a value: a command if the server runs, else a line for the file. */
+/*
+ * Add the remedy that sets a value: a command if the server takes connections, else a line
+ * for the file.
+ */
 void
 check__set(struct check *check, const char *name, const char *value, bool restart)
 {
@@ -154,11 +157,11 @@ check__set(struct check *check, const char *name, const char *value, bool restar
 	else if (!is_plain(value))
 		needs__remedy(&check->needs, "set %s = %s in %s%s", name, value, file,
 					  restart ? " and restart the server" : "");
-	else if (check->running)
+	else if (check->psql[0] != '\0')
 	{
 		quote(quoted, sizeof(quoted), value);
-		needs__remedy(&check->needs, "psql -c \"ALTER SYSTEM SET %s = %s\"%s", name, quoted,
-					  restart ? " # and restart the server" : " -c \"SELECT pg_reload_conf()\"");
+		needs__remedy(&check->needs, "%s -c \"ALTER SYSTEM SET %s = %s\"%s", check->psql, name,
+					  quoted, restart ? " # and restart the server" : " -c \"SELECT pg_reload_conf()\"");
 	}
 	else
 	{

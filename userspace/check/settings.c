@@ -278,7 +278,10 @@ check_images(struct check *check)
 		needs__add(needs, "full_page_writes", NEED_WARNING, "on, but not at the last checkpoint: "
 				   "blocks that a crash tears before the next one stay so, unless storage writes "
 				   "whole blocks");
-		needs__remedy(needs, "psql -c CHECKPOINT");
+		if (check->psql[0] != '\0')
+			needs__remedy(needs, "%s -c CHECKPOINT", check->psql);
+		else
+			needs__remedy(needs, "# once the server takes connections, CHECKPOINT by psql");
 	}
 	else
 	{
