@@ -40,6 +40,14 @@ set_up(void **state)
 	return 0;
 }
 
+/* Lost otherwise: alerts that mean something; a server first syncs its files, for minutes. */
+TEST(no_stall_before_the_first_position)
+{
+	progress__update(&progress, 0, 600 * S);
+	progress__update(&progress, BEGIN, 605 * S);
+	assert_int_equal(progress.advanced_us, 605 * S);
+}
+
 TEST(steady_recovery)
 {
 	struct progress_estimate estimate;

@@ -33,7 +33,10 @@ progress__update(struct progress *progress, uint64_t replay_lsn, uint64_t now_us
 	if (replay_lsn == 0)
 		return;
 	if (progress->begin_lsn == 0)
+	{
 		progress->begin_lsn = progress->replay_lsn = replay_lsn;
+		progress->advanced_us = now_us;
+	}
 	if (replay_lsn > progress->replay_lsn)
 	{
 		progress->replay_lsn = replay_lsn;
