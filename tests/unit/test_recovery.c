@@ -80,4 +80,22 @@ TEST(streaming)
 	assert_string_equal(source, "received");
 }
 
+/*
+ * In crash recovery, the checkpoint after redo means that all was replayed.  Lost otherwise:
+ * how far a recovery with a target went; it leaves the rest of pg_wal.
+ */
+TEST(checkpoint_after_redo)
+{
+	for (int replays_all = 0; replays_all < 2; replays_all++)
+	{
+		struct recovery recovery = {
+			.phase = PHASE_CHECKPOINT,.scanned_lsn = REPLAYED + 5,.replays_all = replays_all
+		};
+		struct monitor_snapshot snapshot = {.replay_lsn = REPLAYED};
+
+		recovery__update(&recovery, &snapshot, NULL, 1000000);
+		assert_int_equal(recovery.progress.replay_lsn, REPLAYED + (replays_all ? 5 : 0));
+	}
+}
+
 UNIT_MAIN(NULL, NULL, NULL, NULL)

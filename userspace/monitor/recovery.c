@@ -105,6 +105,8 @@ scan_wal(struct recovery *recovery, const struct cluster *cluster)
 		recovery->start_lsn = start.lsn;
 	if (wal_segments__open(&segments, directory, control.wal_segment_bytes, timeline, NULL) < 0)
 		return 0;
+	/* In an archive's recovery, it has as much of the archive as was fetched ahead. */
+	segments.no_spool = true;
 	end = walend__find(&segments, (struct wal_page_expected)
 					   {
 						   .system_identifier = control.system_identifier,
@@ -137,6 +139,7 @@ update_end(struct recovery *recovery, const struct cluster *cluster, uint64_t no
 	recovery->scan_us = now_us;
 	forecast__end(&recovery->forecast);
 	recovery->scanned_lsn = scan_wal(recovery, cluster);
+	recovery->replays_all = recovery->phase == PHASE_CRASH_RECOVERY;
 }
 
 /*
@@ -281,7 +284,7 @@ recovery__end(struct recovery *recovery, const struct cluster *cluster)
 {
 	struct controlfile control;
 
-	if (recovery->scanned_lsn != 0 && cluster != NULL &&
+	if (recovery->scanned_lsn != 0 && recovery->replays_all && cluster != NULL &&
 		controlfile__read(&control, cluster) == 0 &&
 		(control.state == CONTROLFILE_SHUTTING_DOWN ||
 		 control.state == CONTROLFILE_IN_PRODUCTION) &&
@@ -315,7 +318,8 @@ recovery__update(struct recovery *recovery, const struct monitor_snapshot *snaps
 	}
 	progress__update(progress, snapshot->replay_lsn, now_us);
 	/* Redo has gone on since its position was seen last. */
-	if (recovery->phase == PHASE_CHECKPOINT && recovery->scanned_lsn > progress->replay_lsn)
+	if (recovery->phase == PHASE_CHECKPOINT && recovery->replays_all &&
+		recovery->scanned_lsn > progress->replay_lsn)
 		progress__update(progress, recovery->scanned_lsn, now_us);
 	if (cluster != NULL)
 		update_end(recovery, cluster, now_us);

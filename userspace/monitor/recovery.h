@@ -31,6 +31,7 @@ struct recovery
 	uint64_t	server_us;		/* time of that, us */
 	uint64_t	start_lsn;		/* where redo began, if it is known from pg_control, or 0 */
 	uint64_t	scanned_lsn;	/* end of the WAL in pg_wal, 0: unknown */
+	bool		replays_all;	/* redo goes to there: in crash recovery */
 	uint64_t	scan_us;		/* time of the last scan for it, us; 0: never */
 	struct progress progress;
 	struct limits limits;

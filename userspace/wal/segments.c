@@ -241,10 +241,13 @@ find_file(struct wal_segments *segments, uint32_t timeline, uint64_t segment, bo
 
 	wal_segments__name(timeline, segment, segments->segment_bytes, name);
 	snprintf(spooled, sizeof(spooled), WAL_SPOOL_NAME "/%s", name);
-	fd = open ? openat(segments->dirfd, spooled, OPEN_FLAGS) :
-		faccessat(segments->dirfd, spooled, R_OK, 0);
-	if (fd >= 0)
-		return fd;
+	if (!segments->no_spool)
+	{
+		fd = open ? openat(segments->dirfd, spooled, OPEN_FLAGS) :
+			faccessat(segments->dirfd, spooled, R_OK, 0);
+		if (fd >= 0)
+			return fd;
+	}
 	fd = open ? openat(segments->dirfd, name, OPEN_FLAGS) :
 		faccessat(segments->dirfd, name, R_OK, 0);
 	if (fd >= 0)

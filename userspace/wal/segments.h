@@ -28,6 +28,7 @@
 struct wal_segments
 {
 	int			dirfd;			/* the directory */
+	bool		no_spool;		/* only files that the server has, or has had */
 	uint32_t	segment_bytes;	/* size of a segment, bytes */
 	const char *decompress;		/* shell command from a compressed segment to a plain one, or
 								 * NULL */
