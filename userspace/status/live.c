@@ -132,7 +132,7 @@ wait_until(struct live *live, uint64_t until_us, int *err)
 		if (ready[0].revents != 0 && take_signal(live))
 			return true;
 		/* A terminal that is gone has no keys any more. */
-		if (ready[1].revents != 0 && !(ready[1].revents & POLLIN))
+		if (ready[1].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return true;
 		if (ready[1].revents != 0 && screen__takes_quit())
 			return true;
