@@ -185,7 +185,8 @@ filters__of_record(struct filters *filters, const struct wal_record *record)
 		if (op == WAL_SMGR_CREATE && record->data_len >= WAL_SMGR_CREATE_BYTES &&
 			number_at(record, WAL_SMGR_CREATE_FORK_AT) == REDOAHEAD_FORK_MAIN)
 			add(filters, relation_at(record, WAL_SMGR_CREATE_RELATION_AT), 0, record->lsn);
-		else if (op == WAL_SMGR_TRUNCATE && record->data_len >= WAL_TRUNCATE_BYTES)
+		else if (op == WAL_SMGR_TRUNCATE && record->data_len >= WAL_TRUNCATE_BYTES &&
+				 (number_at(record, WAL_TRUNCATE_FLAGS_AT) & WAL_TRUNCATE_MAIN))
 			add(filters, relation_at(record, WAL_TRUNCATE_RELATION_AT),
 				number_at(record, WAL_TRUNCATE_BLOCK_AT), record->lsn);
 	}
