@@ -117,8 +117,8 @@ recover_with_fake() {		# MODE PATTERN...
 		[ "$(fake_saw "$DATA" "$what")" = "Operation not permitted" ] ||
 			{ echo "$what: $(fake_saw "$DATA" "$what")"; false; }
 	done
-	# F_SEAL_SEAL, F_SEAL_SHRINK and F_SEAL_GROW
-	[ "$(fake_saw "$DATA" seals)" -eq 7 ]
+	# F_SEAL_SEAL, F_SEAL_SHRINK and F_SEAL_GROW; F_SEAL_EXEC since Linux 6.3
+	[ $(($(fake_saw "$DATA" seals) & ~32)) -eq 7 ]
 	[ "$(fake_saw "$DATA" taken)" -gt 1000 ]
 }
 
