@@ -149,6 +149,7 @@ recover_with_fake() {		# MODE PATTERN...
 	settings "$DATA" redoahead.socket="$CASE/shared/socket"
 	FAKE_USER=$(id -u nobody) FAKE_SOCKET=$CASE/shared/socket start_fake "$DATA" good 0
 	recover
+	wait_until "the fake daemon" grep -q 'turned away' "$DATA.fake.log"
 	stop_fake
 	log_is "$DATA" "${no_daemon}socket does not belong to the user that the server runs as$meanwhile"
 	[ "$(fake_saw "$DATA" "turned away")" -ge 1 ]

@@ -185,7 +185,7 @@ EOP
 	relation base/5/16384 5000
 	start -- "${outputs[@]}"
 	produce --count 5000 --blocks 5000 --sequential
-	wait_until "the end of the session" sessions_ended 1
+	wait_until "the last statistics" grep -q '"connected": false' "$work/stats"
 	wait_until "the counters" grep -q 'blocks_read_total{.*} 5000$' "$work/redoahead.prom"
 	wait_until "the lines" test -s "$work/timeline" -a -s "$work/blocks"
 	cp "$work/blocks" "$work/timeline" "$work/stats" "$work/redoahead.prom" "$BATS_TEST_TMPDIR"

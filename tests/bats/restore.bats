@@ -31,6 +31,7 @@ load lib/restoring
 
 @test "what is being fetched is waited for, and not fetched again" {
 	restore --jobs 3 "$(fetch_command slow)" "${segments[0]}" pg_wal/RECOVERYXLOG
+	wait_until "the fetch" grep -q "${segments[1]}" "$CASE/notes"
 	restore --jobs 3 "$(fetch_command slow)" "${segments[1]}" pg_wal/RECOVERYXLOG
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[1]}"
 	settled

@@ -371,7 +371,7 @@ reports_after() {			# TIME
 	sc restart "$server"
 	sc is-active "$daemon"
 	sc stop "$server"
-	no sc is-active "$daemon"
+	wait_until "the end of the daemon" no sc is-active "$daemon"
 	sc disable "$daemon"
 	same_data "$WORK/recovered" "$cluster"
 }

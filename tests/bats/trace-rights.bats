@@ -214,6 +214,7 @@ damage() {					# PROGRAM DIRECTORY
 	for name in truncated cut garbage link entry beyond large; do
 		start_trace "$DATA" --json
 		reader_pid=$(pgrep -P "$TRACE")
+		wait_until 'the end of its rights' grep -qx 'Name:	confined' "/proc/$reader_pid/status"
 		grep -qE '^Uid:(	65534){4}$' "/proc/$reader_pid/status"
 		[ "$(grep -cE '^Cap(Inh|Prm|Eff|Amb):	0*$' "/proc/$reader_pid/status")" -eq 4 ]
 		[ "$(ls "/proc/$reader_pid/fd")" = 0 ]

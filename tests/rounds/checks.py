@@ -97,7 +97,7 @@ def daemon_idle(there):
             ring = 'memfd:redoahead' in file.read()
         return stage.descriptors(daemon.pid) == there.idle and not ring
     try:
-        stage.wait_until('idle daemon', as_before, 8)
+        stage.wait_until('idle daemon', as_before)
     except postgres.PostgresError:
         now, before = stage.descriptors(daemon.pid), list(there.idle)
         more = [each for each in now if each not in before or before.remove(each)]

@@ -122,6 +122,9 @@ def begin(there):
     workload.add_settings(there.data, {'shared_preload_libraries': 'redoahead'})
     there.settings(**there.plan.settings)
     there.start_daemon()
+    # It may come after the message that the daemon serves.
+    stage.wait_until('the status socket',
+                     lambda: os.path.exists(os.path.join(there.data, stage.STATUS_SOCKET)))
     there.idle = stage.wait_until('a daemon that has written its statistics',
                                   lambda: stage.idle_descriptors(there.daemon.pid))
     there.start_server()

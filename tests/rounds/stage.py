@@ -16,6 +16,7 @@ from bench import cgroup, host, postgres
 from . import workload
 
 SOCKET = 'pg_stat_tmp/redoahead.sock'
+STATUS_SOCKET = 'pg_stat_tmp/redoahead-status.sock'
 PATIENCE = 60                   # seconds until something counts as hanging
 FILES_BYTES = 256 * 1024        # room on the file system for the daemon's own files
 READY = 'database system is ready to accept connections'

@@ -261,6 +261,7 @@ def main(path, mode, connections=1):
                 server = Server(connection, seen)
             except (ConnectionAbortedError, ConnectionResetError):
                 seen["turned away"] = seen.get("turned away", 0) + 1
+                print("turned away", file=sys.stderr, flush=True)
                 continue
             try:
                 act(server)

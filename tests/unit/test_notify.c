@@ -82,18 +82,19 @@ TEST(reports_a_reload_with_its_time)
 /* Lost otherwise: the daemon, killed as hung, or system calls in each round of its loop. */
 TEST(feeds_the_watchdog_twice_as_often_as_needed)
 {
-	uint64_t	now_us;
+	uint64_t	before_us = clock__now_us();
+	uint64_t	after_us;
 
 	notify__ready("waiting");
 	(void) message();
-	now_us = clock__now_us();
-	notify__alive(now_us + 4000000);
+	after_us = clock__now_us();
+	notify__alive(before_us + 4000000);
 	assert_string_equal(message(), "");
-	notify__alive(now_us + 5000000);
+	notify__alive(after_us + 5000000);
 	assert_string_equal(message(), "WATCHDOG=1");
-	notify__alive(now_us + 9999999);
+	notify__alive(after_us + 9999999);
 	assert_string_equal(message(), "");
-	notify__alive(now_us + 10000000);
+	notify__alive(after_us + 10000000);
 	assert_string_equal(message(), "WATCHDOG=1");
 }
 

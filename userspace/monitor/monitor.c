@@ -36,6 +36,13 @@
 /* Redo and prefetching come first where CPUs are short. */
 #define THREAD_NICE		10
 
+/*
+ * Longest waits for the thread, which may be held up by a file system or get no CPU, s: until
+ * it has attached a cluster, and until it has ended, after which a socket and metrics would stay.
+ */
+#define ATTACH_SECONDS	1
+#define END_SECONDS		5
+
 /* A document is sent again for so long, us. */
 #define DOCUMENT_US		100000
 
@@ -323,26 +330,26 @@ monitor__create(struct monitor **result, const struct monitor_options *options,
 	return 0;
 }
 
-/* A time in a second. */
+/* A time in so many seconds. */
 static struct timespec
-in_a_second(void)
+in_seconds(time_t seconds)
 {
 	struct timespec time;
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_sec++;
+	time.tv_sec += seconds;
 	return time;
 }
 
 /*
  * Watch a cluster, or none.  On return the status socket is there, or nothing is open any
- * more, unless the file system takes more than a second.  The caller may close its own
+ * more, unless the thread takes more than a second.  The caller may close its own
  * descriptor.
  */
 void
 monitor__attach(struct monitor *monitor, const struct cluster *cluster)
 {
-	struct timespec end = in_a_second();
+	struct timespec end = in_seconds(ATTACH_SECONDS);
 
 	mailbox__attach(&monitor->mailbox, cluster, &end);
 }
@@ -366,7 +373,7 @@ monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
 void
 monitor__destroy(struct monitor *monitor)
 {
-	struct timespec end = in_a_second();
+	struct timespec end = in_seconds(END_SECONDS);
 
 	if (monitor == NULL)
 		return;

@@ -41,7 +41,7 @@ nothing_left() {
 		pgrep -af "$work" | grep -vF -e bats -e pgrep
 		# A group of a program that still runs is somebody else's.
 		find /sys/fs/cgroup -maxdepth 2 -name 'redoahead-bench-*' | while read -r group; do
-			[ -e "/proc/${group##*-}" ] || echo "$group"
+			[ -e "/proc/${group##*-}" ] || [ ! -d "$group" ] || echo "$group"
 		done
 		find "$work" -mindepth 1 -maxdepth 1 ! -name images ! -name '*.lock' ! -name 'fpi-pages-*'
 		find /dev/shm -maxdepth 1 -name 'redoahead-bench*' -user "$(id -un)"
