@@ -30,14 +30,14 @@ reports() {					# STATUS NEED [PATTERN]
 	return 1
 }
 
-# Run the remedy of a need.
+# Run the remedy of a need, where psql would go to another server by itself.
 cure() {					# NEED
 	local remedy
 	remedy=$(check --json | python3 -c '
 import json, sys
 print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.argv[1]))' "$1")
 	echo "remedy: $remedy"
-	as_server_user env PATH="$PATCHED/bin:$PATH" PGHOST="$DATA" PGDATABASE=postgres bash -c "$remedy" >/dev/null
+	as_server_user env PATH="$PATCHED/bin:$PATH" PGHOST=/nonexistent PGPORT=1 PGDATABASE=postgres bash -c "$remedy" >/dev/null
 }
 
 # Lost otherwise: a DBA does not learn in minutes whether all is there.

@@ -355,6 +355,9 @@ watch_in=(env TERM=xterm LC_ALL=C.UTF-8)
 	watch 80x24 'wait:^no status' key:q end
 	# A terminal that is gone.
 	watch 80x24 'wait:^no status' hangup
+	# Its signal goes to the shell only, which may ignore it.
+	run -0 "${watch_in[@]}" "$top/tests/tools/terminal.py" 80x24 'wait:^no status' hangup -- \
+		bash -c 'trap "" HUP; "$@"; :' - "$redoahead" status -D "$pgdata" --watch=0.2
 	# From job control.
 	end_status
 	serve_status file

@@ -156,6 +156,13 @@ TEST(test_a_truncated_relation_is_read_up_to_its_end)
 	assert_int_equal(needs(), 1);
 }
 
+/* Lost otherwise: prefetching of a relation whose visibility map was rebuilt. */
+TEST(test_truncation_of_the_visibility_map_filters_nothing)
+{
+	ADD_RECORD(WAL_RMGR_SMGR, 0x20, 0, SPC, DB, REL, 2);
+	assert_int_equal(reads(DB, REL, 60), 1);
+}
+
 /* Lost otherwise: map pages that truncation itself reads, and only those. */
 TEST(test_maps_of_a_filtered_block)
 {

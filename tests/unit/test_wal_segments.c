@@ -106,6 +106,22 @@ TEST(test_read_segment_by_segment)
 	assert_int_equal(wal_segments__read(&segments, UINT64_C(6) * SEGMENT, space, 16), 0);
 }
 
+/* Lost otherwise: the time left of an archive's recovery, whose end is not that of the spool. */
+TEST(test_the_spool_is_read_unless_it_is_not_to_be)
+{
+	char		path[200];
+	char		byte;
+
+	snprintf(path, sizeof(path), "%s/" WAL_SPOOL_NAME, directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	make_file(WAL_SPOOL_NAME "/000000010000000000000003", "fetched", SEGMENT);
+	open_it(1, NULL);
+	expect_text(UINT64_C(3) * SEGMENT, "fetched");
+	wal_segments__forget(&segments);
+	segments.no_spool = true;
+	assert_int_equal(wal_segments__read(&segments, UINT64_C(3) * SEGMENT, &byte, 1), 0);
+}
+
 /* The newest timeline's file, but none from before its time. */
 TEST(test_timelines)
 {
