@@ -12,6 +12,7 @@
 
 . "$BATS_TEST_DIRNAME/../../scripts/lib/common.sh"
 . "$BATS_TEST_DIRNAME/lib/common.bash"
+. "$BATS_TEST_DIRNAME/lib/redo.bash"
 
 STOCK=$(readlink -f "${STOCK:-$redoahead_root/build/pg/$pg_major/stock}")
 PATCHED=$(readlink -f "${PATCHED:-$redoahead_root/build/pg/$pg_major/patched}")
@@ -222,81 +223,6 @@ startup_pid() { child "$1" startup; }	# DATA
 
 # Settings under which WAL is written fast.
 fast=(shared_buffers=512MB synchronous_commit=off)
-
-# Start a server, and stop its startup process as soon as a log has a line, so that the
-# status can be read in peace.
-start_server_and_stop_redo() {	# SERVER DATA LOG TEXT
-	local stopper
-	begin_stopper "${@:2}"
-	start_server --no-wait "$1" "$2" || { kill "$stopper"; return 1; }
-	wait "$stopper"
-}
-
-# Its first half: a process, $stopper, that stops redo at the line.  On a busy machine, redo may
-# come to that before Python has started.
-begin_stopper() {			# DATA LOG TEXT
-	rm -f "$1.stopper"
-	stop_startup "$@" 3>&- &
-	stopper=$!
-	wait_until "what stops redo" test -e "$1.stopper"
-}
-
-# One process, and before others where that is allowed, for redo may be over soon.
-stop_startup() {			# DATA LOG TEXT
-	timeout "$patience" python3 -ISB -c '
-import contextlib, os, signal, sys, time
-
-with contextlib.suppress(OSError):
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-
-def startup(data):
-    with open(data + "/postmaster.pid") as file:
-        postmaster = file.readline().strip()
-    with open(f"/proc/{postmaster}/task/{postmaster}/children") as file:
-        for child in file.read().split():
-            with open(f"/proc/{child}/cmdline") as title:
-                if title.read().startswith("postgres: startup"):
-                    return int(child)
-    raise FileNotFoundError
-
-def stop(data, log, text):
-    with open(log) as file:
-        if text in file.read():
-            os.kill(startup(data), signal.SIGSTOP)
-            return True
-    return False
-
-open(sys.argv[1] + ".stopper", "w").close()
-while True:
-    try:
-        if stop(*sys.argv[1:]):
-            break
-    except OSError:
-        pass
-    time.sleep(0.001)' "$@" || { echo "no startup process, or $2 has no \"$3\", after $patience s" >&2; return 1; }
-}
-
-# PostgreSQL 19 cannot end recovery while the checkpointer is stopped: each process must
-# notice whether logical decoding is on.  Let the checkpointer do that while the startup
-# process is stopped, and stop it again, so that it begins no checkpoint.
-end_recovery_without() {	# DATA CHECKPOINTER
-	local startup switches
-	[ "$pg_major" -ge 19 ] || return 0
-	wait_until "the wait for the checkpointer" grep -q "still waiting for backend with PID $2 to accept" "$1.log"
-	startup=$(startup_pid "$1")
-	kill -STOP "$startup"
-	wait_until "the stop" is_stopped "$startup"
-	switches=$(times_waited "$2")
-	kill -CONT "$2"
-	wait_until "the checkpointer" has_waited "$2" "$switches"
-	kill -STOP "$2"
-	wait_until "the stop" is_stopped "$2"
-	kill -CONT "$startup"
-}
-
-# How often a process has waited for something.
-times_waited() { sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status"; }
-has_waited() { [ "$(times_waited "$1")" -gt "$2" ]; }
 
 pgbench() {					# DATA ARGUMENT...
 	local data=$1
