@@ -14,19 +14,26 @@ setup_file() { follow_setup; }
 @test "in crash recovery it reads what redo needs, and little else" {
 	copy_cluster "$WORK/crashed" "$DATA"
 	evict "$DATA"
-	recover_followed "$DATA"
+	start_follow "$DATA"
+	start_server_followed "$STOCK" "$DATA" 'following redo by memory'
+	wait_until "the reads" reads_ahead "$DATA" 1000
+	wait_until "the end of WAL" has_decoded "$DATA" "$(redo_end "$WORK/recovered")"
+	end_followed "$DATA"
 	stop_follow "$DATA"
-	follow_logs "$DATA" 'following redo by memory'
 	# The same blocks as prefault lists, which is compared with the patched server.
 	listed=$(as_server_user "$WORK/redoahead" prefault -D "$WORK/crashed" --dry-run 2>/dev/null | wc -l)
 	[ "$listed" -gt 5000 ]
 	daemon_has_read "$DATA" 1000
 	[ "$(daemon_count "$DATA" refs_taken)" -le "$listed" ]
-	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")
+	end=$(redo_end "$DATA")
 	decoded=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$DATA.follow.log")
 	(( 16#${decoded#*/} > 16#${end#*/} ))
 	good_checksums "$DATA"
 	same_data "$WORK/recovered" "$DATA"
+}
+
+has_found_again() {			# DATA
+	[ "$(grep -c 'recovery of PostgreSQL' "$1.follow.log")" -eq 2 ] || follow_logs "$1" 'io_uring cannot be used'
 }
 
 # Lost otherwise: the end of a recovery that goes on, which is logged, counted and reported by then.
@@ -38,7 +45,10 @@ setup_file() { follow_setup; }
 		-e inject=io_uring_enter:error=EBADF:when=3+ "${as_user[@]}")
 	start_follow "$DATA"
 	follow_as=("${as_user[@]}")
-	recover_found "$STOCK" "$DATA"
+	start_server_followed "$STOCK" "$DATA"
+	wait_until "the rest of the recovery" goes_on_unless "$startup" has_found_again "$DATA"
+	wait_until "the position of redo" knows_redo "$DATA" "$startup"
+	end_followed "$DATA"
 	no follow_logs "$DATA" 'io_uring cannot be used' || skip "io_uring cannot be used here"
 	stop_follow "$DATA"
 	follow_logs "$DATA" 'io_uring failed: Bad file descriptor; using posix_fadvise'
@@ -117,6 +127,7 @@ knows_primary() {			# PRIMARY STANDBY
 	# Decoding must not end where the first timeline did.
 	pgbench "$standby" -n -N -c 2 -t 1000
 	wait_until "replay on the new timeline" has_replayed_all "$standby" "$second"
+	wait_until "the end of WAL" has_decoded "$second" "$(sql "$standby" -c 'select pg_current_wal_lsn() - 1')"
 	stop_server "$second"
 	wait_until "the end for follow" has_followed "$second"
 	end=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$second.follow.log")
@@ -153,7 +164,11 @@ knows_primary() {			# PRIMARY STANDBY
 	start_server_and_stop_redo "$STOCK" "$DATA" "$DATA.log" \
 		"restored log file \"$(ls "$CASE/archive" | grep -xE '00000002[0-9A-F]{16}' | sed -n 2p)\""
 	wait_until "the second timeline" follow_logs "$DATA" 'following timeline 2'
-	kill -CONT "$(startup_pid "$DATA")"
+	# And at the end until the last record is decoded.
+	startup=$(startup_pid "$DATA")
+	let_redo_go_on_to "$DATA" 'redo done at'
+	wait_until "the end of WAL" has_decoded "$DATA" "$(redo_end "$DATA")"
+	kill -CONT "$startup"
 	start_server --no-wait "$STOCK" "$CASE/alone"
 	for each in "$DATA" "$CASE/alone"; do
 		wait_until "the end of recovery" is_ready "$each"
@@ -163,7 +178,7 @@ knows_primary() {			# PRIMARY STANDBY
 	wait_until "the end for follow" has_followed "$DATA"
 	stop_follow "$DATA"
 	# Nothing was decoded of what only the first timeline has.
-	end=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$DATA.log")
+	end=$(redo_end "$DATA")
 	decoded=$(sed -n 's/.*records decoded, up to \([0-9A-F/]*\).*/\1/p' "$DATA.follow.log")
 	(( 16#${decoded#*/} > 16#${end#*/} && 16#${decoded#*/} - 16#${end#*/} < 1000 ))
 	daemon_has_read "$DATA" 500
@@ -259,21 +274,12 @@ keeps_nothing_open() {		# DATA
 	wait_until "the tracer" grep -q "^TracerPid:[[:space:]]$tracer$" "/proc/$DAEMON/status"
 	start_server_followed "$STOCK" "$DATA"
 	wait_until "reads after the errors" reads_ahead "$DATA" 1000
-	kill -CONT "$(startup_pid "$DATA")"
-	wait_until "the end of recovery" is_ready "$DATA"
-	stop_server "$DATA"
-	wait_until "the end for follow" has_followed "$DATA"
+	end_followed "$DATA"
 	kill -TERM "$tracer"
 	wait "$tracer" || true
 	stop_follow "$DATA"
 	[ "$(grep -c 'EIO .*(INJECTED)' "$CASE/calls")" -ge 5 ]
 	same_data "$WORK/recovered" "$DATA"
-}
-
-opens_data_file() {
-	grep -q 'openat(.*"base/' "$CASE/calls" && return
-	go_on "$(startup_pid "$DATA")"
-	return 1
 }
 
 # Lost otherwise: trust.
@@ -286,11 +292,8 @@ opens_data_file() {
 	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
 	# Being traced makes it slow: redo waits until it has found what to read.
 	start_server_followed "$STOCK" "$DATA"
-	wait_until "a data file" opens_data_file
-	kill -CONT "$(startup_pid "$DATA")"
-	wait_until "the end of recovery" is_ready "$DATA"
-	stop_server "$DATA"
-	wait_until "the end for follow" has_followed "$DATA"
+	wait_until "a data file" goes_on_unless "$startup" grep -q 'openat(.*"base/' "$CASE/calls"
+	end_followed "$DATA"
 	pkill -TERM -P "$tracer" -f 'redoahead follow'
 	wait "$tracer" || true
 	grep -v '"/dev/null"' "$CASE/calls" | no grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC'
@@ -325,9 +328,10 @@ opens_data_file() {
 			[ "$way" = memory ] || follow_as=("${with_bpf[@]}")
 			start_follow "$DATA.$way" --position "$way"
 			follow_as=("${as_user[@]}")
-			recover_found "$server" "$DATA.$way"
+			start_server_followed "$server" "$DATA.$way" "following redo by $way"
+			wait_until "the reads" reads_ahead "$DATA.$way" 3000
+			end_followed "$DATA.$way"
 			stop_follow "$DATA.$way"
-			follow_logs "$DATA.$way" "following redo by $way"
 			daemon_has_read "$DATA.$way" 3000
 			same_data "$DATA.stock" "$DATA.$way"
 		done

@@ -13,9 +13,6 @@ status_is() {				# DATA VALUE NAME...
 	read_status "$data" && [ "$(json_member "$CASE/status" "$@")" = "$value" ]
 }
 
-# The number of bytes that an LSN is.
-lsn_bytes() { echo $((16#${1%/*} * 0x100000000 + 16#${1#*/})); }
-
 knows_end() {				# DATA
 	read_status "$1" && [ "$(json_member "$CASE/status" recovery)" != None ] &&
 		[ "$(json_member "$CASE/status" recovery end_lsn)" != None ]
@@ -32,7 +29,7 @@ crash_recovery_status() {	# DATA LOG
 	wait_until "the end of recovery" is_ready "$1"
 	wait_until "the last recovery" status_is "$1" None recovery
 	# pg_control and the server's log know the truth; the last record ends on the last page.
-	local done=$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$1.log")
+	local done=$(redo_end "$1")
 	local begun=$(sed -n 's/.*redo starts at \([0-9A-F/]*\)$/\1/p' "$1.log")
 	(( $(lsn_bytes "$END") > $(lsn_bytes "$done") ))
 	(( $(lsn_bytes "$END") <= $(lsn_bytes "$done") + 3 * 8192 ))

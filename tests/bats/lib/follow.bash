@@ -29,55 +29,46 @@ read_status() {				# DATA
 }
 
 # Does a daemon know where redo is, which is stopped?  It may have been stopped as soon as the
-# daemon was connected, before it has shown that: then let it go on for a moment.
-knows_redo() {				# DATA STARTUP-PROCESS
-	read_status "$1" || return 1
+# daemon was connected, before it has shown that.
+knows_redo() { read_status "$1" && goes_on_unless "$2" shows_redo; }		# DATA STARTUP-PROCESS
+shows_redo() {
 	[ "$(json_member "$CASE/status" recovery)" != None ] &&
-		[ "$(json_member "$CASE/status" recovery replay_lsn)" != None ] && return
-	go_on "$2"
-	return 1
+		[ "$(json_member "$CASE/status" recovery replay_lsn)" != None ]
 }
 
-# Let a stopped process go on, for a moment in which it runs.
-go_on() {					# PROCESS
-	local before ran
-	read -r before _ <"/proc/$1/schedstat" || return
-	ran=$before
-	kill -CONT "$1"
-	while [ "$ran" = "$before" ]; do read -r ran _ <"/proc/$1/schedstat" || return; done
-	kill -STOP "$1"
-}
+# The number of bytes that an LSN is.
+lsn_bytes() { echo $((16#${1%/*} * 0x100000000 + 16#${1#*/})); }
 
-# Has the daemon read so many blocks ahead of redo, which is stopped?  It may read none before
-# it knows where redo is: then let redo go on for a moment.
-reads_ahead() {				# DATA BLOCKS
-	daemon_has_read "$@" && return
-	go_on "$(startup_pid "$1")"
-	return 1
+# Where the record begins that redo replayed last.
+redo_end() { sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$1.log"; }		# DATA
+
+# Has a daemon decoded what begins there?
+has_decoded() {				# DATA LSN
+	read_status "$1" &&
+		(( $(lsn_bytes "$(json_member "$CASE/status" recovery decode_lsn)") > $(lsn_bytes "$2") ))
 }
 
 # Start a server whose redo is stopped as soon as it begins, until the recovery has been found;
-# then, with TEXT, it goes on until the log of follow has that.  It is stopped afterwards.
+# then, with TEXT, it goes on for moments until the log of follow has that.  The startup
+# process is in $startup.
 start_server_followed() {	# SERVER DATA [TEXT]
-	local stopper startup
 	rm -f "$2.log"
 	start_server_and_stop_redo "$1" "$2" "$2.log" 'redo starts at'
-	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$2.follow.log"
-	[ -n "${3:-}" ] || return 0
 	startup=$(startup_pid "$2")
-	begin_stopper "$2" "$2.follow.log" "$3"
-	kill -CONT "$startup"
-	wait "$stopper"
-	kill -STOP "$startup"		# follow may have logged that before
+	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$2.follow.log"
+	[ -z "${3:-}" ] || wait_until "$3" goes_on_unless "$startup" grep -q "$3" "$2.follow.log"
+}
+
+# Let it end, and stop the server.
+end_followed() {			# DATA
+	end_held_recovery "$1"
+	wait_until "the end for follow" has_followed "$1"
 }
 
 # Recover with follow, which runs.
 recover_found() {			# SERVER DATA
 	start_server_followed "$@"
-	kill -CONT "$(startup_pid "$2")"
-	wait_until "the end of recovery" is_ready "$2"
-	stop_server "$2"
-	wait_until "the end for follow" has_followed "$2"
+	end_followed "$2"
 }
 
 # What the server must not notice: all it logs is what it logs without.

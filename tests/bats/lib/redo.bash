@@ -54,6 +54,81 @@ while True:
     time.sleep(0.001)' "$@" || { echo "no startup process, or $2 has no \"$3\", after $patience s" >&2; return 1; }
 }
 
+# Let a stopped process go on for a moment: until it has run for 10 ms, or, if it waits for
+# something, for 50 ms.  One process, and before others where that is allowed, for a shell may get
+# no CPU before it stops the process again.
+go_on() {					# PROCESS
+	/usr/bin/python3 -ISB -c '
+import contextlib, os, signal, sys, time
+
+with contextlib.suppress(OSError):
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+def ran():
+    with open(f"/proc/{pid}/schedstat") as file:
+        return int(file.read().split()[0])
+
+pid = int(sys.argv[1])
+before = ran()
+os.kill(pid, signal.SIGCONT)
+while ran() == before:
+    time.sleep(0.001)
+end = time.monotonic() + 0.05
+while ran() < before + 10000000 and time.monotonic() < end:
+    time.sleep(0.001)
+os.kill(pid, signal.SIGSTOP)' "$1"
+}
+
+# Does a command succeed?  If not, let redo, which is stopped, go on for a moment; but only
+# once the daemon has run since the last one, or redo would be over before that.
+goes_on_unless() {			# STARTUP-PROCESS COMMAND...
+	local waited
+	"${@:2}" && return
+	waited=$(times_waited "${DAEMON:-}")
+	if [ -z "$waited" ] || [ "$waited" != "${last_waited:-}" ]; then
+		go_on "$1"
+		last_waited=$(times_waited "${DAEMON:-}")
+	fi
+	return 1
+}
+
+# Has the daemon read so many blocks ahead of redo, which is stopped?  It may read none before
+# it knows where redo is.
+reads_ahead() {				# DATA BLOCKS
+	goes_on_unless "$(startup_pid "$1")" daemon_has_read "$@"
+}
+
+# Start a server, and let redo go on for moments only until a command succeeds.  The startup
+# process, $startup, is stopped then.
+start_server_and_hold_redo() {	# SERVER DATA COMMAND...
+	start_server_and_stop_redo "$1" "$2" "$2.log" 'redo starts at' || return
+	startup=$(startup_pid "$2")
+	wait_until "redo: ${*:3}" goes_on_unless "$startup" "${@:3}" || return
+	wait_until "the stop" is_stopped "$startup"
+}
+
+# Let redo, which is held so, go on until the server's log has a line, and stop it again.
+let_redo_go_on_to() {		# DATA TEXT
+	local stopper
+	! grep -qF "$2" "$1.log" || return 0
+	begin_stopper "$1" "$1.log" "$2"
+	kill -CONT "$startup"
+	wait "$stopper"
+}
+
+# Let redo, which is held so, end, and stop the server.
+end_held_recovery() {		# DATA
+	kill -CONT "$startup"
+	wait_until "the end of recovery" is_ready "$1"
+	stop_server "$1"
+}
+
+# Recover with a daemon, which has read so many blocks before redo goes on.
+recover_behind_daemon() {	# DATA BLOCKS
+	start_server_and_hold_redo "$PATCHED" "$1" daemon_has_read "$@"
+	end_held_recovery "$1"
+}
+
 # PostgreSQL 19 cannot end recovery while the checkpointer is stopped: each process must
 # notice whether logical decoding is on.  Let the checkpointer do that while the startup
 # process is stopped, and stop it again, so that it begins no checkpoint.
@@ -72,6 +147,6 @@ end_recovery_without() {	# DATA CHECKPOINTER
 	kill -CONT "$startup"
 }
 
-# How often a process has waited for something.
-times_waited() { sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status"; }
+# How often a process has waited for something; nothing if it has gone.
+times_waited() { sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status" 2>/dev/null; }
 has_waited() { [ "$(times_waited "$1")" -gt "$2" ]; }
