@@ -315,11 +315,9 @@ wal_is_read() { [ "$(daemon_count "$1" wal_blocks_read)" -gt "$2" ]; }		# DATA B
 	start_daemon "$data"
 	evict "$data"
 	# Decoding them takes less time than a busy machine may need to run the daemon.
-	start_server_and_stop_redo "$PATCHED" "$data" "$data.log" "connected to daemon"
+	start_server_and_hold_redo "$PATCHED" "$data" grep -q "connected to daemon" "$data.log"
 	wait_until "WAL to be read ahead" wal_is_read "$data" $((bytes / 2 / 8192))
-	kill -CONT "$(startup_pid "$data")"
-	wait_until "the end of recovery" is_ready "$data"
-	stop_server "$data"
+	end_held_recovery "$data"
 	stop_daemon "$data"
 	[ "$bytes" -gt 100000000 ]
 }

@@ -45,14 +45,25 @@ stop_amid_run() { stop_redo 'taking records from the decoder' redoahead.lookahea
 # The same before it takes records: there are many that it has decoded itself.
 stop_before_take() { stop_redo 'the decoder begins' redoahead.decode_buffer_size=64MB; }
 
+# Start the server, and stop redo once the daemon is connected, which may take longer than redo.
+start_connected() { start_server_and_hold_redo "$PATCHED" "$DATA" is_connected; }
+is_connected() { grep -q 'redoahead: connected' "$DATA.log"; }
+
+# Recover so.
+recover_connected() {
+	start_connected
+	kill -CONT "$startup"
+	wait_until "the end of recovery" is_ready "$DATA"
+}
+
 stop_redo() {				# LOG-LINE SETTING...
 	local line=$1
 	shift
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on "$@"
 	start_daemon "$DATA"
-	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" "$line"
-	startup=$(startup_pid "$DATA")
+	start_connected
+	let_redo_go_on_to "$DATA" "$line"
 	wait_until "the stop" is_stopped "$startup"
 	wait_until "the decoder" child "$DATA" 'redoahead decoder' >/dev/null
 	decoder=$(child "$DATA" 'redoahead decoder')
@@ -107,7 +118,8 @@ crash_without_checkpoint() {
 	recover_with "$STOCK" "$CASE/stock"
 	mv "$DATA.log" "$DATA.log.old"
 	start_daemon "$DATA"
-	recover_with "$PATCHED" "$DATA"
+	recover_connected
+	stop_server "$DATA"
 	stop_daemon "$DATA"
 	same_data "$DATA" "$CASE/stock"
 }
@@ -133,9 +145,8 @@ references() {				# DATA
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	takes_records "$DATA"
-	wait_until "the end of recovery" is_ready "$DATA"
 	wait_until "the end of the decoder" has_no_child "$DATA" 'redoahead decoder'
 	if [ "$UID" -eq 0 ]; then
 		shared_kb "$DATA" >"$CASE/shared"
@@ -153,7 +164,7 @@ references() {				# DATA
 	all=$(references "$DATA")
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	takes_records "$DATA"
 	offered=$(sql "$DATA" -c 'select offered from pg_stat_redoahead')
 	echo "$all references, $offered offered"
@@ -171,7 +182,7 @@ references() {				# DATA
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=32768
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	first=$(grep -oE -m 1 'the decoder begins [0-9]+' "$DATA.log")
 	echo "$first references ahead"
 	[ "${first##* }" -ge 30000 ]
@@ -183,7 +194,7 @@ references() {				# DATA
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	no takes_records "$DATA"
 	no grep -q 'redoahead decoder' "$DATA.log"
 	ends_as_stock
@@ -196,7 +207,7 @@ references() {				# DATA
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	no takes_records "$DATA"
 	no grep -q 'the decoder begins' "$DATA.log"
 	ends_as_stock_with '^there is one CPU, so no decoder is used' "$connected"
@@ -223,6 +234,7 @@ references() {				# DATA
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
 	kill -STOP "$postmaster"
 	start_daemon "$DATA"
+	wait_until "the daemon" goes_on_unless "$startup" is_connected
 	kill -CONT "$startup"
 	wait_until "the line" grep -q 'has not started' "$DATA.log"
 	kill -CONT "$postmaster"
@@ -277,7 +289,7 @@ references() {				# DATA
 	copy_crashed
 	settings "$DATA" redoahead.decoder=on max_worker_processes=0
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	ends_as_stock '^no background worker slot for the decoder; the startup process decodes WAL itself$'
 }
 
@@ -292,7 +304,7 @@ refuses() {					# SETTING LOG-LINE
 	copy_crashed
 	settings "$DATA" redoahead.decoder=on "redoahead.$1"
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	ends_as_stock "$2"
 }
 
@@ -301,9 +313,7 @@ refuses() {					# SETTING LOG-LINE
 	copy_crashed
 	settings "$DATA" redoahead.decoder=on redoahead.decode_buffer_size=4MB
 	start_daemon "$DATA"
-	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.log" 'redoahead: connected'
-	startup=$(startup_pid "$DATA")
-	wait_until "the stop" is_stopped "$startup"
+	start_connected
 	settings "$DATA" redoahead.decode_buffer_size=256MB
 	kill -HUP "$(head -n 1 "$DATA/postmaster.pid")"
 	wait_until "the signal" grep -q '^ShdPnd:.*[13579bdf]$' "/proc/$startup/status"
@@ -359,7 +369,7 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 
 # Lost otherwise: prefetching, each time that redo has come to the end of what was looked ahead.
 @test "where the decoder ends early, the startup process looks ahead again at once" {
-	local postmaster ahead stopper
+	local postmaster ahead
 	need_attach
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.lookahead=32768 \
@@ -369,9 +379,8 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 	postmaster=$(head -n 1 "$DATA/postmaster.pid")
 	fail_wal_reads -f "$postmaster"
 	start_daemon "$DATA"
-	begin_stopper "$DATA" "$DATA.log" 'the decoder begins'
-	kill -CONT "$startup"
-	wait "$stopper"
+	wait_until "the daemon" goes_on_unless "$startup" is_connected
+	let_redo_go_on_to "$DATA" 'the decoder begins'
 	wait_until "the error" has_failed
 	wait_until "the end of the decoder" has_no_child "$DATA" 'redoahead decoder'
 	kill -TERM "$tracer"
@@ -387,7 +396,7 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 	copy_crashed
 	settings "$DATA" log_min_messages=debug1 redoahead.decoder=on redoahead.decode_buffer_size=4MB
 	start_daemon "$DATA"
-	start_server "$PATCHED" "$DATA"
+	recover_connected
 	ends_as_stock
 	[ "$(runs "$DATA")" -ge 2 ]
 }

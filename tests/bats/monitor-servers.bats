@@ -18,14 +18,17 @@ knows_end() {				# DATA
 		[ "$(json_member "$CASE/status" recovery end_lsn)" != None ]
 }
 
+knows_limit() { read_status "$1" && [ "$(json_member "$CASE/status" recovery limit)" != None ]; }		# DATA
+
 # The status in the middle of a crash recovery.
 crash_recovery_status() {	# DATA LOG
-	wait_until "the position of redo" knows_redo "$1" "$(startup_pid "$1")"
+	wait_until "the position of redo" knows_redo "$1" "$startup"
+	wait_until "what limits redo" goes_on_unless "$startup" knows_limit "$1"
 	wait_until "the end of WAL" knows_end "$1"
 	[ "$(json_member "$CASE/status" phase)" = 'crash recovery' ]
 	[ "$(json_member "$CASE/status" recovery end_source)" = scan ]
 	END=$(json_member "$CASE/status" recovery end_lsn)
-	kill -CONT "$(startup_pid "$1")"
+	kill -CONT "$startup"
 	wait_until "the end of recovery" is_ready "$1"
 	wait_until "the last recovery" status_is "$1" None recovery
 	# pg_control and the server's log know the truth; the last record ends on the last page.
@@ -59,7 +62,7 @@ crash_recovery_status() {	# DATA LOG
 	copy_crashed
 	evict "$DATA"
 	start_daemon "$DATA"
-	start_server_and_stop_redo "$PATCHED" "$DATA" "$DATA.daemon.log" 'recovery connected'
+	start_server_and_hold_redo "$PATCHED" "$DATA" grep -q 'recovery connected' "$DATA.daemon.log"
 	crash_recovery_status "$DATA" "$DATA.daemon.log"
 	status_is "$DATA" waiting phase
 	stop_server "$DATA"
@@ -153,7 +156,9 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 	evict "$DATA"
 	as_server_user mkdir "$CASE/reports"
 	start_daemon "$DATA" --report "$CASE/reports"
-	start_server "$PATCHED" "$DATA"
+	start_server_and_hold_redo "$PATCHED" "$DATA" daemon_has_read "$DATA" 1000
+	kill -CONT "$startup"
+	wait_until "the end of recovery" is_ready "$DATA"
 	wait_until "the report" has_report
 	local page=$(compgen -G "$CASE/reports/*.html") oid path
 	wait_until "the line" grep -qF "report of the recovery: $page" "$DATA.daemon.log"

@@ -9,16 +9,11 @@ setup_file() { follow_setup; }
 
 status() { "$WORK/redoahead" status -D "$DATA" "$@"; }
 
-# A recovery whose startup process is stopped as soon as a log has a line.
+# A recovery whose startup process is stopped once a log has a line.
 start_stopped() {			# SERVER LOG PATTERN
 	evict "$DATA"
-	if [ "$2" = "$DATA.follow.log" ]; then
-		start_server_followed "$1" "$DATA" "$3"
-	else
-		start_server_and_stop_redo "$1" "$DATA" "$2" "$3"
-	fi
-	STARTUP=$(startup_pid "$DATA")
-	wait_until "the stop" is_stopped "$STARTUP"
+	start_server_and_hold_redo "$1" "$DATA" grep -q "$3" "$2"
+	STARTUP=$startup
 }
 
 shows() {					# PATTERN OPTION...
