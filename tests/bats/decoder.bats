@@ -276,8 +276,9 @@ references() {				# DATA
 # Lost otherwise: the server, where it is killed for lack of memory.
 @test "after a kill of the decoder recovery begins anew, as after that of any process of the server" {
 	stop_amid_run
-	kill -CONT "$startup"
+	# It may have ended once redo goes on.
 	kill -KILL "$decoder"
+	kill -CONT "$startup"
 	ends_as_stock "^the decoder \(PID $decoder\) was running when a process crashed" "$connected"
 	grep -q 'redoahead decoder.* was terminated by signal 9' "$DATA.log"
 	# Nor is it used again.
