@@ -105,7 +105,7 @@ recover_ours() {			# FROM [SETTING...]
 recover_here() {
 	evict "$DATA"
 	start_daemon "$DATA"
-	recover_with "$PATCHED" "$DATA"
+	recover_behind_daemon "$DATA" 500
 	stop_daemon "$DATA"
 }
 

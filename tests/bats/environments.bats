@@ -14,10 +14,9 @@ setup_file() {
 recover_as_stock() {		# REFERENCE
 	evict "$DATA"
 	start_daemon "$DATA"
-	recover_with "$PATCHED" "$DATA"
+	recover_behind_daemon "$DATA" 1000
 	stop_daemon "$DATA"
 	log_is "$DATA" "$connected"
-	daemon_has_read "$DATA" 1000
 	good_checksums "$DATA"
 	same_data "$1" "$DATA"
 }
@@ -104,10 +103,9 @@ with_blocks_of() {			# KILOBYTES
 	recover_with "$PATCHED" "$CASE/crashed"
 	evict "$DATA"
 	start_daemon "$DATA"
-	recover_with "$PATCHED" "$DATA"
+	recover_behind_daemon "$DATA" 200
 	stop_daemon "$DATA"
 	log_is "$DATA" "$connected"
-	daemon_has_read "$DATA" 200
 	good_checksums "$DATA"
 	same_data "$CASE/crashed" "$DATA"
 }
@@ -133,10 +131,8 @@ segment_read() {		# DATA
 	for data in "$DATA" "$second"; do
 		start_daemon "$data"
 		daemons+=($DAEMON)
-	done
-	for data in "$DATA" "$second"; do
-		start_server_and_stop_redo "$PATCHED" "$data" "$data.log" 'redo starts'
-		stopped+=("$(startup_pid "$data")")
+		start_server_and_hold_redo "$PATCHED" "$data" daemon_has_read "$data" 1000
+		stopped+=("$startup")
 	done
 	kill -CONT "${stopped[@]}"
 	either_is_ready() { is_ready "$DATA" || is_ready "$second"; }
@@ -154,7 +150,6 @@ segment_read() {		# DATA
 		DAEMON=${daemons[0]}
 		daemons=("${daemons[@]:1}")
 		stop_daemon "$data"
-		daemon_has_read "$data" 1000
 		same_data "$WORK/reference" "$data"
 	done
 }
