@@ -122,7 +122,7 @@ start_awaited() {			# SERVER DATA
 
 # Trace a recovery of a copy of $CRASHED in $DATA, from its start.
 trace_recovery() {			# SERVER patched|stock|daemon|follow [OPTION...]
-	local server=$1 kind=$2
+	local server=$1 kind=$2 stopper
 	shift 2
 	DATA=$CASE/data
 	copy_cluster "$CRASHED" "$DATA"
@@ -131,7 +131,14 @@ trace_recovery() {			# SERVER patched|stock|daemon|follow [OPTION...]
 	[ "$kind" != daemon ] || start_daemon "$DATA" --block-log "$DATA.blocks"
 	[ "$kind" != follow ] || start_follow "$DATA"
 	start_trace "$DATA" --json --verbose "$@"
+	[ "$kind" != follow ] || begin_stopper "$DATA" "$DATA.log" 'redo starts at'
 	start_awaited "$server" "$DATA"
+	if [ "$kind" = follow ]; then
+		# Redo may be over before follow has run.
+		wait "$stopper"
+		wait_until "the reads" reads_ahead "$DATA" 5000
+		kill -CONT "$(startup_pid "$DATA")"
+	fi
 	wait_until "the end of recovery" is_ready "$DATA"
 	end_trace "$DATA"
 	holds "$DATA" 'r["from_start"]'
