@@ -162,6 +162,7 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 	wait_until "the report" has_report
 	local page=$(compgen -G "$CASE/reports/*.html") oid path
 	wait_until "the line" grep -qF "report of the recovery: $page" "$DATA.daemon.log"
+	wait_until "the last statistics" grep -q '"connected": false' "$DATA.stats"
 	[[ ${page##*/} =~ ^redoahead-report-[0-9]{8}T[0-9]{6}-$DAEMON\.html$ ]]
 	python3 -B "$BATS_TEST_DIRNAME/lib/report.py" --text "$page" >"$CASE/text"
 	grep -qxF "Recovery of | $DATA" "$CASE/text"
