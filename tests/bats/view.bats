@@ -44,10 +44,11 @@ view() {					# EXPRESSION
 		{ sql "$DATA" -x -c "table pg_stat_redoahead" >&2; return 1; }
 }
 
-# Feed until it does.
+# Feed until it does.  WAL that is fed is soon used up, and the daemon may get no CPU for a while.
 feed_until_view() {			# EXPRESSION
 	until view "$1" 2>/dev/null; do
 		feed "$DATA" || { view "$1" || true; return 1; }
+		let_daemon_run
 	done
 }
 

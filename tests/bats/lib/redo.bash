@@ -147,6 +147,15 @@ end_recovery_without() {	# DATA CHECKPOINTER
 	kill -CONT "$startup"
 }
 
+# Wait until the daemon, if there is one, has run since now: it waits for something once a second
+# at least.
+let_daemon_run() {
+	local waited
+	waited=$(times_waited "${DAEMON:-}") || return 0
+	wait_until "the daemon" has_run "$waited"
+}
+has_run() { is_gone "$DAEMON" || has_waited "$DAEMON" "$1"; }		# TIMES-WAITED
+
 # How often a process has waited for something; nothing if it has gone.
 times_waited() { sed -n 's/^voluntary_ctxt_switches:\t//p' "/proc/$1/status" 2>/dev/null; }
 has_waited() { [ "$(times_waited "$1")" -gt "$2" ]; }
