@@ -38,13 +38,13 @@ began_at() {				# DATA LSN
 # Without a privilege to read the memory of processes, as where Yama restricts ptrace(2).
 no_memory=("$redoahead_root/build/tests/tools/without_call" process_vm_readv EPERM)
 
-# Feed segments, about ten a second, until a recovery that was found is followed by BPF: from the
-# first block on that redo reads.
+# Feed segments until a recovery that was found is followed by BPF, from the first block on that
+# redo reads; each one only when that has not happened for a while, in which follow may get no CPU.
 feed_until_seen() {			# DATA [METHOD]
 	wait_until "recovery" grep -q 'recovery of PostgreSQL' "$1.follow.log"
 	until grep -q "following redo by ${2:-bpf}" "$1.follow.log"; do
 		feed "$1" || return 1
-		sleep 0.1
+		patience=2 wait_until "the line" grep -q "following redo by ${2:-bpf}" "$1.follow.log" 2>/dev/null || true
 	done
 }
 
