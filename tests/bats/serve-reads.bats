@@ -34,9 +34,8 @@ load lib/daemon
 # Lost otherwise: half of the daemon's CPU time, and order: small sweeps cost more for
 # each block.
 @test "references of a trickle gather while redo is far from them, and only then" {
-	local far near realtime=()
+	local far near
 	# Both must run when they want to, or references gather while they wait for a CPU.
-	! chrt -f 1 true 2>/dev/null || realtime=(chrt -f 1)
 	start "${realtime[@]}" --
 	relation base/5/16384 2000
 	"${realtime[@]}" "$tools/ring_producer" -D "$pgdata" --count 6000 --rate 20000 --blocks 2000 --lsn-step 100000 >"$work/out"

@@ -6,6 +6,11 @@ umask 022				# the servers' user reads much of what root makes
 patience=${REDOAHEAD_TEST_PATIENCE:-60}				# seconds until a condition counts as never met
 long_patience=$((patience * 5))						# with what the machine does meanwhile
 
+# Put before a command that must run when it wants to, however busy the machine is; empty where
+# that is not allowed.
+realtime=()
+! chrt -f 1 true 2>/dev/null || realtime=(chrt -f 1)
+
 # Wait until a command succeeds.  Tries are counted, because time also passes
 # while a virtual machine is suspended; and seconds, at most ten for each try, because a
 # command may take long itself.  No process substitution here: it sets $!, and
