@@ -320,7 +320,8 @@ watch_in=(env TERM=xterm LC_ALL=C.UTF-8)
 @test "--watch shows all on a full screen, whatever its size, and q ends it" {
 	make_history
 	serve_status file
-	watch 80x24 'wait:q: quit' print key:q end
+	# Where the status does not come within a second, that is shown.
+	watch 80x24 'wait:q: quit' wait:^streaming print key:q end
 	[ "${lines[0]}" = streaming ]
 	[ "${lines[1]}" = 'time left   73 s (60 s to 90 s)' ]
 	[[ ${lines[2]} == '[########....'*'] 12.5 %' ]]
@@ -329,12 +330,12 @@ watch_in=(env TERM=xterm LC_ALL=C.UTF-8)
 	[ "${lines[-1]}" = 'status 0' ]
 	# Smaller, narrow, tiny, and back.
 	watch 80x24 'wait:q: quit' size:60x10 'gone:q: quit' 'wait:^rate        ▁' print size:20x6 'wait:^[#.........] 12.5 %' \
-		size:1x1 wait:^s size:132x40 'wait:q: quit' print key:q end
+		size:1x1 wait:^s size:132x40 'wait:q: quit' wait:^streaming print key:q end
 	[ "$(grep -c '^redo  *0/02000028 of 0/09000000$' <<<"$output")" -eq 2 ]
 	[[ $output == *'] 12.5 %'*'] 12.5 %'* ]]
 	# 20 columns, another locale, a terminal of another kind.
 	watch_in=(env TERM=vt100 LC_ALL=C)
-	watch 20x24 'wait:q: quit' print key:q end
+	watch 20x24 'wait:q: quit' wait:^streaming print key:q end
 	[[ $output == *$'\nrate        __..,,--\n'* || $output == *$'\nrate        _.,-=+*#\n'* ]]
 	no grep -qE '.{21}' <<<"$output"
 	no grep -qP '[^\x00-\x7f]' <<<"$output"
