@@ -101,6 +101,7 @@ load lib/daemon
 @test "handshakes that are wrong are answered with the reason" {
 	start --
 	local case before
+	wait_until "the status socket" has_status_socket
 	before=$(descriptors)
 	for case in "--abi-version 99|1" "--identifier 7|2" "--server-version 170001|2" \
 		"--block-size 5000|2" "--block-size 0|2" "--segment-blocks 0|2" \
@@ -213,6 +214,7 @@ load lib/daemon
 @test "a connection that finds no descriptor waits until there is one" {
 	start --
 	local free=0
+	wait_until "the status socket" has_status_socket
 	while [ -e "/proc/$daemon/fd/$free" ]; do free=$((free + 1)); done
 	prlimit --pid "$daemon" --nofile=$free:1024
 	"$tools/ring_producer" -D "$pgdata" --count 1 >"$work/out" 3>&- &

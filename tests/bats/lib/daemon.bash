@@ -80,6 +80,9 @@ stat_now() {				# NAME : of the present or the last recovery, as last written
 
 sessions_ended() { [ "$(grep -c 'recovery ended' "$work/log")" -ge "$1" ]; }
 
+# It may come after the message that the daemon serves.
+has_status_socket() { [ -S "$pgdata/pg_stat_tmp/redoahead-status.sock" ]; }
+
 descriptors() { ls "/proc/$daemon/fd" | wc -l; }
 
 # Threads of the daemon have some open for a moment, perhaps also when they were counted before.
