@@ -329,7 +329,9 @@ load lib/daemon
 	stop
 	start strace -f -D -o "$work/strace" -e trace=io_uring_enter \
 		-e inject=io_uring_enter:error=EBADF:when=3+ --
+	local served=0
 	wait_until "the warning" recovery_warns_of_uring
+	wait_until "the end of all sessions" are_over "$served"
 	evict "$pgdata/base/5/16384"
 	produce --count 1000 --blocks 1000 --sequential
 	[ "$(stat_field blocks_read)" = 1000 ]
@@ -339,8 +341,11 @@ load lib/daemon
 # A recovery may end before the daemon's third call.
 recovery_warns_of_uring() {
 	produce --count 1000 --blocks 1000 --sequential --no-wait
+	[ "$(field status)" != 0 ] || served=$((served + 1))
 	grep -q 'io_uring failed: Bad file descriptor; using posix_fadvise' "$work/log"
 }
+
+are_over() { [ "$(grep -cE 'recovery (ended|no longer served)' "$work/log")" -ge "$1" ]; }	# SESSIONS
 
 is_served() { grep -c 'serving "' "$work/log" | grep -qx "$1"; }
 
