@@ -10,12 +10,19 @@ paths_of() {
 }
 
 # How many of the blocks "PATH BLOCK" from standard input exist, and how many of those are in
-# the page cache.  Files may be missing, or end before a block.
+# the page cache, or were until the kernel reclaimed them (DAMON), where it counts that (Linux
+# 6.5).  Files may be missing, or end before a block.
 resident() {				# DATA
 	python3 -c '
-import ctypes, mmap, os, sys
+import ctypes, mmap, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
+
+def evicted_pages(file, block):
+    counts = ctypes.create_string_buffer(40)
+    libc.syscall(451, file.fileno(), struct.pack("QQ", block * 8192, 8192), counts, 0)
+    return struct.unpack("5Q", counts.raw)[3]
+
 blocks = {}
 for line in sys.stdin:
     path, block = line.split()
@@ -31,8 +38,10 @@ for path, numbers in blocks.items():
         pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
         assert libc.mincore(ctypes.c_void_p(address), ctypes.c_size_t(size), pages) == 0
         libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
-    numbers = [n for n in numbers if 2 * n + 1 < len(pages)]
-    existing += len(numbers)
-    cached += sum(pages[2 * n] & pages[2 * n + 1] & 1 for n in numbers)
+        for n in numbers:
+            if 2 * n + 1 < len(pages):
+                existing += 1
+                there = (pages[2 * n] & 1) + (pages[2 * n + 1] & 1)
+                cached += there == 2 or there + evicted_pages(file, n) == 2
 print(existing, cached)' "$1"
 }
