@@ -208,9 +208,10 @@ reload() {					# DATA
 need_attach() {
 	local target reason
 	need_strace
-	(cd / && exec "${as_user[@]}" sleep 1) 3>&- &
+	# It ends when it is traced.
+	(cd / && exec "${as_user[@]}" sh -c 'until grep -q "^TracerPid:.[1-9]" /proc/$$/status; do sleep 0.02; done') 3>&- &
 	target=$!
-	reason=$(strace -qq -o /dev/null -p "$target" 2>&1) || skip "$reason"
+	reason=$(strace -qq -o /dev/null -p "$target" 2>&1) || { kill "$target"; skip "$reason"; }
 }
 
 # The process of a server with this title.
