@@ -399,8 +399,8 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
                           f'end of the WAL at {image.facts["end_lsn"]}')
     if config.accidents:
         if len(accidents) < len(config.accidents):
-            raise RunRejected(f'{config.name}: redo was over after {len(accidents)} of '
-                              f'{len(config.accidents)} signals to the daemon')
+            raise Suspended(f'{config.name}: redo was over after {len(accidents)} of '
+                            f'{len(config.accidents)} signals to the daemon')
         run['accidents'] = accidents
         if daemon.running():
             os.kill(daemon.pid, signal.SIGCONT)
