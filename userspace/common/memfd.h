@@ -16,8 +16,8 @@
 #endif
 
 /*
- * Like memfd_create(2), which refuses other files where vm.memfd_noexec is 2.  The flag
- * is new in Linux 6.3.
+ * Like memfd_create(2), which Linux 6.3 to 6.5 refuse without the flag where vm.memfd_noexec
+ * is 2; earlier ones do not know it.
  */
 static inline int
 memfd__create(const char *name, unsigned int flags)
