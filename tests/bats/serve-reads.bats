@@ -18,6 +18,45 @@ load lib/daemon
 	[ "$(awk '$1 == "relation" && $2 == "base/5/16384" && $5 == "read" {print $3}' "$work/trace" | sort -un | wc -l)" = 2000 ]
 }
 
+# Lost otherwise: lines, when logs are rotated and a FIFO leads to what collects them.
+@test "a FIFO is opened again, too, and waited for when it is full" {
+	local producer reader
+	relation base/5/16384 10000
+	: >"$work/blocks"
+	start env --default-signal=HUP -- --block-log "$work/blocks"
+	rm "$work/blocks"
+	mkfifo "$work/blocks"
+	exec 9<>"$work/blocks"
+	kill -HUP "$daemon"
+	wait_until "the FIFO" holds_file "$work/blocks"
+	produce --count 10000 --blocks 10000 --sequential --no-wait 3>&- 9>&- &
+	producer=$!
+	wait_until "the full FIFO" is_full 9
+	cat <&9 >"$work/lines" 3>&- 9>&- &
+	reader=$!
+	wait "$producer"
+	wait_until "the end of the session" sessions_ended 1
+	stop
+	wait_until "all lines" has_lines 10000
+	kill "$reader"
+	wait "$reader" || true
+	exec 9>&-
+	[ "$(awk '$1 == "relation" { print $3 }' "$work/lines" | sort -un | wc -l)" = 10000 ]
+}
+
+holds_file() { find "/proc/$daemon/fd" -lname "$1" | grep -q .; }
+
+# Has a pipe less room than a page?
+is_full() {					# DESCRIPTOR
+	python3 -c '
+import fcntl, struct, sys, termios
+fd = int(sys.argv[1])
+queued = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0]
+sys.exit(queued < fcntl.fcntl(fd, 1032) - 4096)' "$1"	# F_GETPIPE_SZ
+}
+
+has_lines() { [ "$(grep -c ^relation "$work/lines")" -ge "$1" ]; }
+
 # Lost otherwise: that the ring is too small, which nobody would notice but in the time of redo.
 @test "what the server drops is counted, over recoveries" {
 	relation base/5/16384 10
