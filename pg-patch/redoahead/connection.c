@@ -44,8 +44,11 @@
 #define STABLE_MS			60000
 #define MAX_BACKOFF_MS		64000
 
-/* Time that a daemon has to answer the handshake, in ms. */
-#define HANDSHAKE_TIMEOUT_MS	2000
+/*
+ * Time that a daemon has to answer the handshake, in ms.  Nothing waits for it, and
+ * a busy machine may have no CPU time for the daemon for some seconds.
+ */
+#define HANDSHAKE_TIMEOUT_MS	10000
 
 /* Time for which references may lie in the ring without a sign of the daemon, in ms. */
 #define STALL_TIMEOUT_MS	1000

@@ -8,13 +8,15 @@ load lib/recoveries
 # Recover with a fake daemon, and expect these lines in the log, no others.  One
 # that was connected disconnects for good when it is dropped; any other stays.
 recover_with_fake() {		# MODE PATTERN...
-	local pattern connections=0
+	local pattern connections=0 interval=0.1
 	[ "$2" != "$connected" ] || connections=1
+	# The server gives it 10 s for an answer, and WAL must last so long.
+	[ "$1" != silent ] || interval=1
 	start_fake "$DATA" "$1" $connections
 	shift
 	begin_recovery
 	for pattern; do
-		feed_until "$DATA" "redoahead: ${pattern#^}"
+		feed_until "$DATA" "redoahead: ${pattern#^}" $interval
 	done
 	# A few more, for what comes late or twice.
 	for _ in 1 2 3; do feed "$DATA"; done

@@ -39,11 +39,11 @@ has_been_asked_beyond() {	# DATA SEGMENT
 	[[ $(tail -n 1 "$1.archive/requested") > $2 ]] || server_has_gone "$1"
 }
 
-# Feed segments, about ten a second, until the server's log has a line.
-feed_until() {				# DATA PATTERN
+# Feed segments, about ten a second if nothing else is said, until the server's log has a line.
+feed_until() {				# DATA PATTERN [SECONDS between two segments]
 	until grep -qE -- "$2" "$1.log"; do
 		feed "$1" || { echo "the log never had: $2" >&2; return 1; }
-		sleep 0.1
+		sleep "${3:-0.1}"
 	done
 }
 
