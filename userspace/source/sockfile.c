@@ -253,7 +253,8 @@ sockfile__is_ours(const struct sockfile *file)
 	/* Another directory may be in the place of the socket's, or mounted over it. */
 	return fstat(file->dirfd, &ours) == 0 &&
 		fstatat(file->cluster->dirfd, file->directory, &st, 0) == 0 &&
-		st.st_dev == ours.st_dev && st.st_ino == ours.st_ino && holds_lock(file) && fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_dev == ours.st_dev && st.st_ino == ours.st_ino && holds_lock(file) &&
+		fstatat(file->dirfd, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		st.st_ino == file->inode;
 }
 
