@@ -50,7 +50,7 @@ FOLLOWING = re.compile(r'following recoveries of')
 SOCKET = 'pg_stat_tmp/redoahead.sock'
 
 LONGEST_GAP = 3.0               # seconds between two reads of the log, else Suspended
-ATTEMPTS = 3                    # times that a suspended recovery is tried
+ATTEMPTS = 3                    # times that a recovery is tried that was suspended or too short
 
 
 class RunRejected(Exception):
@@ -59,6 +59,10 @@ class RunRejected(Exception):
 
 class Suspended(RunRejected):
     """Nothing ran for a while in the middle of redo: the time means nothing."""
+
+
+class TooShort(RunRejected):
+    """Redo was over before all that was to happen in it."""
 
 
 @dataclass(frozen=True)
@@ -292,14 +296,16 @@ def recover(image, config, builds, place, progress=lambda seconds, lsn: None,
     pristine one is shut down cleanly, as redo left it: the first session of a
     server already prunes pages of the catalogs, or does not, as chance has it.
     How many blocks redo read is not known then, nor is the coverage, until
-    count_blocks is called.  A recovery in which the machine was suspended is
-    repeated; the result has how often that was.
+    count_blocks is called.  A recovery in which the machine was suspended, or
+    which was too short, is repeated; the result has how often the former was.
     """
+    suspended = 0
     for attempt in range(ATTEMPTS):
         try:
             run = recover_once(image, config, builds, place, progress, pristine, conditions)
-            return {**run, 'suspended_attempts': attempt}
-        except Suspended:
+            return {**run, 'suspended_attempts': suspended}
+        except (Suspended, TooShort) as reason:
+            suspended += isinstance(reason, Suspended)
             if attempt == ATTEMPTS - 1:
                 raise
 
@@ -399,8 +405,8 @@ def run_server(image, config, builds, place, directory, cache, daemon, progress,
                           f'end of the WAL at {image.facts["end_lsn"]}')
     if config.accidents:
         if len(accidents) < len(config.accidents):
-            raise Suspended(f'{config.name}: redo was over after {len(accidents)} of '
-                            f'{len(config.accidents)} signals to the daemon')
+            raise TooShort(f'{config.name}: redo was over after {len(accidents)} of '
+                           f'{len(config.accidents)} signals to the daemon')
         run['accidents'] = accidents
         if daemon.running():
             os.kill(daemon.pid, signal.SIGCONT)
