@@ -290,6 +290,7 @@ keeps_nothing_open() {		# DATA
 		"$WORK/redoahead" follow -D "$DATA" --backend fadvise --status-socket=) >"$DATA.follow.log" 2>&1 </dev/null 3>&- &
 	tracer=$!
 	wait_until "follow" grep -q 'following recoveries of' "$DATA.follow.log"
+	DAEMON=$(pgrep -P "$tracer" -f 'redoahead follow')
 	# Being traced makes it slow: redo waits until it has found what to read.
 	start_server_followed "$STOCK" "$DATA"
 	wait_until "a data file" goes_on_unless "$startup" grep -q 'openat(.*"base/' "$CASE/calls"

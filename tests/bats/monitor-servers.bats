@@ -156,7 +156,7 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 	evict "$DATA"
 	as_server_user mkdir "$CASE/reports"
 	start_daemon "$DATA" --report "$CASE/reports"
-	start_server_and_hold_redo "$PATCHED" "$DATA" daemon_has_read "$DATA" 1000
+	start_server_and_hold_redo "$PATCHED" "$DATA" has_read_by_now "$DATA" 1000
 	kill -CONT "$startup"
 	wait_until "the end of recovery" is_ready "$DATA"
 	wait_until "the report" has_report

@@ -71,7 +71,9 @@ def ran():
 pid = int(sys.argv[1])
 before = ran()
 os.kill(pid, signal.SIGCONT)
-while ran() == before:
+# A process that has ended does not run any more.
+end = time.monotonic() + 10
+while ran() == before and time.monotonic() < end:
     time.sleep(0.001)
 end = time.monotonic() + 0.05
 while ran() < before + 10000000 and time.monotonic() < end:
@@ -80,7 +82,7 @@ os.kill(pid, signal.SIGSTOP)' "$1"
 }
 
 # Does a command succeed?  If not, let redo, which is stopped, go on for a moment; but only
-# once the daemon has run since the last one, or redo would be over before that.
+# once the daemon's main thread has waited since the last one, or redo would be over before that.
 goes_on_unless() {			# STARTUP-PROCESS COMMAND...
 	local waited
 	"${@:2}" && return
@@ -92,10 +94,18 @@ goes_on_unless() {			# STARTUP-PROCESS COMMAND...
 	return 1
 }
 
+# Has the daemon read so many blocks by now?  Its statistics are written once a second.
+has_read_by_now() {			# DATA BLOCKS
+	as_server_user "$WORK/redoahead" status -D "$1" --json 2>/dev/null | python3 -c '
+import json, sys
+sys.exit(json.load(sys.stdin)["recovery"]["counters"]["blocks_read"] < int(sys.argv[1]))' "$2" 2>/dev/null ||
+		daemon_has_read "$@"
+}
+
 # Has the daemon read so many blocks ahead of redo, which is stopped?  It may read none before
 # it knows where redo is.
 reads_ahead() {				# DATA BLOCKS
-	goes_on_unless "$(startup_pid "$1")" daemon_has_read "$@"
+	goes_on_unless "$(startup_pid "$1")" has_read_by_now "$@"
 }
 
 # Start a server, and let redo go on for moments only until a command succeeds.  The startup
@@ -125,7 +135,7 @@ end_held_recovery() {		# DATA
 
 # Recover with a daemon, which has read so many blocks before redo goes on.
 recover_behind_daemon() {	# DATA BLOCKS
-	start_server_and_hold_redo "$PATCHED" "$1" daemon_has_read "$@"
+	start_server_and_hold_redo "$PATCHED" "$1" has_read_by_now "$@"
 	end_held_recovery "$1"
 }
 
