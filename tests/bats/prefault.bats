@@ -87,7 +87,7 @@ refuses() {					# PATTERN ARGUMENT...
 # Does the daemon's log have all blocks that are listed?  SIGHUP makes it write what it has so far.
 all_are_reported() {
 	local first
-	kill -HUP "$DAEMON" 2>/dev/null || true
+	[ -z "$DAEMON" ] || kill -HUP "$DAEMON"
 	awk '$2 ~ /^(base|global)\// && $5 != "gap" { print $2, $3 }' "$CASE/log" | sort -u >"$CASE/reported"
 	# Before the daemon is connected, the server reads by itself.
 	first=$(awk '$2 ~ /^base/ { print $4 }' "$CASE/log" | sort | head -n 1)
@@ -107,6 +107,7 @@ all_are_reported() {
 	start_server_and_hold_redo "$PATCHED" "$CASE/patched" all_are_reported
 	end_held_recovery "$CASE/patched"
 	stop_daemon "$CASE/patched"
+	DAEMON=
 	all_are_reported
 	[ "$(wc -l <"$CASE/reported")" -gt 3000 ]
 	comm -13 "$CASE/listed" "$CASE/reported" >"$CASE/not_listed"
