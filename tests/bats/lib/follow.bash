@@ -21,13 +21,6 @@ stop_follow() {				# DATA
 follow_logs() { grep -qE -- "$2" "$1.follow.log" || { cat "$1.follow.log" >&2; return 1; }; }		# DATA PATTERN
 has_followed() { grep -q 'recovery ended' "$1.follow.log"; }
 
-# Its status document, or that of a daemon, as $CASE/status.  The server's user may not be able
-# to read the client.
-read_status() {				# DATA
-	as_server_user /usr/bin/python3 - read "$1/pg_stat_tmp/redoahead-status.sock" \
-		<"$redoahead_root/tests/bats/lib/status_client.py" >"$CASE/status" 2>/dev/null
-}
-
 # Does a daemon know where redo is, which is stopped?  It may have been stopped as soon as the
 # daemon was connected, before it has shown that.
 knows_redo() { read_status "$1" && goes_on_unless "$2" shows_redo; }		# DATA STARTUP-PROCESS

@@ -94,12 +94,17 @@ goes_on_unless() {			# STARTUP-PROCESS COMMAND...
 	return 1
 }
 
+# The status document of a daemon, as $CASE/status.  The server's user may not be able to read
+# the client.
+read_status() {				# DATA
+	as_server_user /usr/bin/python3 - read "$1/pg_stat_tmp/redoahead-status.sock" \
+		<"$redoahead_root/tests/bats/lib/status_client.py" >"$CASE/status" 2>/dev/null
+}
+
 # Has the daemon read so many blocks by now?  Its statistics are written once a second.
 has_read_by_now() {			# DATA BLOCKS
-	as_server_user "$WORK/redoahead" status -D "$1" --json 2>/dev/null | python3 -c '
-import json, sys
-sys.exit(json.load(sys.stdin)["recovery"]["counters"]["blocks_read"] < int(sys.argv[1]))' "$2" 2>/dev/null ||
-		daemon_has_read "$@"
+	read_status "$1" &&
+		[ "$(json_member "$CASE/status" recovery counters blocks_read)" -ge "$2" ] 2>/dev/null
 }
 
 # Has the daemon read so many blocks ahead of redo, which is stopped?  It may read none before
