@@ -160,6 +160,29 @@ nobody_prefaults() { flock -n "$spool/prefaulted" true; }
 has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 
 # Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.
+# Else recovery would end where its WAL ended when it was fetched ahead.
+@test "a segment that is still being written is fetched again when the server requests it" {
+	local size
+	as_server_user mkdir "$CASE/archive"
+	as_server_user cp "$WORK/archive/${segments[0]}" "$WORK/archive/${segments[1]}" "$CASE/archive"
+	# As pg_receivewal writes it: of the size of a whole one, with zeros behind its WAL.
+	size=$(stat -c %s "$WORK/archive/${segments[2]}")
+	head -c $((size / 2)) "$WORK/archive/${segments[2]}" >"$CASE/archive/${segments[2]}.partial"
+	truncate -s "$size" "$CASE/archive/${segments[2]}.partial"
+	fetch="cp $CASE/archive/%f %p 2>/dev/null || cp $CASE/archive/%f.partial %p"
+	restore "$fetch" "${segments[0]}" pg_wal/RECOVERYXLOG
+	settled
+	[ "$(spooled)" = "${segments[1]}" ]
+	# The server gets what there is when it requests it.
+	restore "$fetch" "${segments[2]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$CASE/archive/${segments[2]}.partial"
+	as_server_user cp "$WORK/archive/${segments[2]}" "$CASE/archive"
+	restore "$fetch" "${segments[1]}" pg_wal/RECOVERYXLOG
+	settled
+	restore "$fetch" "${segments[2]}" pg_wal/RECOVERYXLOG
+	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[2]}"
+}
+
 @test "what redo of the next segments needs is read, unless follow does that" {
 	local listed resident
 	segments_of_updates

@@ -13,6 +13,7 @@
 #include "archive/fetch.h"
 #include "base/log.h"
 #include "base/shell.h"
+#include "wal/whole.h"
 
 /*
  * The user's command with %f, %p and %% replaced, as the server does; the caller frees
@@ -81,7 +82,8 @@ sync_file(const char *path)
 /*
  * Fetch a segment into a file of the spool, which we hold the lock of; "fetched" receives
  * its path.  Its name is ours alone: a command whose process here was killed may go on to
- * write.  False if the segment is not complete; then there is no file.
+ * write.  False if the segment is not complete; then there is no file.  More WAL may come
+ * into one that is not whole before the server requests it.
  */
 bool
 fetch__segment(const char *command, const struct spool *spool, const char *name,
@@ -95,7 +97,8 @@ fetch__segment(const char *command, const struct spool *spool, const char *name,
 		return false;
 	(void) unlink(fetched);
 	if (fetch__succeeded(fetch__file(command, name, fetched)) &&
-		spool__is_segment(spool, fetched, name, &segment) && sync_file(fetched) == 0)
+		spool__is_segment(spool, fetched, name, &segment) && whole__is(fetched) &&
+		sync_file(fetched) == 0)
 		return true;
 	(void) unlink(fetched);
 	return false;
