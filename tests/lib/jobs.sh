@@ -69,7 +69,7 @@ end_one() {
 		for pid in "${!running[@]}"; do
 			kill -0 "$pid" 2>/dev/null || break 2
 		done
-		sleep 0.05
+		sleep 0.2
 	done
 	# Of two that a signal ends at the same time, wait -n forgets one.
 	wait "$pid" || status=$?
