@@ -77,8 +77,8 @@ drop_rights(void)
 
 /*
  * Become a program that this process's user may have chosen, though another user started
- * this process: without capabilities, a terminal, other descriptors than 0 to 2, and other
- * variables than $PGUSER.  For a child.  Returns -errno if that fails.
+ * this process: without capabilities, a terminal, that user's working directory, other
+ * descriptors than 0 to 2, and other variables than $PGUSER.  For a child.  Returns -errno if that fails.
  */
 int
 confined__exec(const char *program, const char *const arguments[])
@@ -96,7 +96,7 @@ confined__exec(const char *program, const char *const arguments[])
 	(void) sigprocmask(SIG_SETMASK, &none, NULL);
 	(void) signal(SIGPIPE, SIG_DFL);
 	(void) setsid();
-	err = drop_rights();
+	err = chdir("/") < 0 ? -errno : drop_rights();
 	if (err < 0)
 		return err;
 	execve(program, (char *const *) arguments, environment);

@@ -51,10 +51,14 @@ try_reading(void)
 	pid_t		target = getpid();
 	pid_t		reader;
 
-	/* The owner can read it, too, if only for a moment: also what another user has started. */
+	/*
+	 * The owner can read and change it, too, if only for a moment, though another user may have
+	 * started it: nothing of that user's stays, and no terminal, on which it could type.
+	 */
 	for (char **variable = environ; *variable != NULL; variable++)
 		explicit_bzero(*variable, strlen(*variable));
-	if (close_range(0, ~0U, 0) < 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+	if (setsid() < 0 || chdir("/") < 0 || close_range(0, ~0U, 0) < 0 ||
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		_exit(1);
 	reader = fork();
 	if (reader == 0)

@@ -118,7 +118,7 @@ become_psql(const struct search *search, const char *database, const int files[3
 			 "application_name=redoahead options='" SESSION_OPTIONS "'",
 			 directory, search->server.port, quoted);
 	if (dup2(files[0], STDIN_FILENO) >= 0 && dup2(files[1], STDOUT_FILENO) >= 0 &&
-		dup2(files[2], STDERR_FILENO) >= 0 && chdir("/") == 0 &&
+		dup2(files[2], STDERR_FILENO) >= 0 &&
 		cluster__become_owner(search->cluster) == 0 &&
 		setrlimit(RLIMIT_FSIZE, &answer) == 0)
 		(void) confined__exec(psql, arguments);
