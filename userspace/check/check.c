@@ -167,9 +167,16 @@ check__run(const struct check_options *options, bool *problems)
 	if (err < 0)
 		return err;
 	check__word(check.pgdata, check.cluster.path);
-	check__try_bpf(&check);
-	if (geteuid() == 0)
+	err = cluster__check_owner(&check.cluster);
+	if (err == 0)
+		check__try_bpf(&check);
+	if (err == 0 && geteuid() == 0)
+	{
+		snprintf(check.as_owner, sizeof(check.as_owner), "sudo -u ");
+		check__user(check.as_owner + strlen(check.as_owner), check.cluster.uid);
+		strcat(check.as_owner, " ");
 		err = cluster__become_owner(&check.cluster);
+	}
 	check.owner = geteuid() == check.cluster.uid;
 	if (err == 0)
 		err = needs__create(&check.needs);

@@ -166,6 +166,10 @@ check__set(struct check *check, const char *name, const char *value, bool restar
 	else
 	{
 		check__word(word, file);
-		needs__remedy(&check->needs, "echo \"%s = '%s'\" >>%s", name, value, word);
+		if (check->as_owner[0] != '\0')
+			needs__remedy(&check->needs, "echo \"%s = '%s'\" | %stee -a %s", name, value,
+						  check->as_owner, word);
+		else
+			needs__remedy(&check->needs, "echo \"%s = '%s'\" >>%s", name, value, word);
 	}
 }

@@ -17,22 +17,19 @@
 /* Room for the name of a type of file system, bytes. */
 #define TYPE_BYTES		64
 
-/* Room for the name of a user, bytes. */
-#define NAME_BYTES		64
-
 /* Rights on the data directory with which the server refuses to start. */
 #define FORBIDDEN_MODE	(S_IWGRP | S_IRWXO)
 
 /* Name of a user, or the number. */
-static void
-find_user(uid_t uid, char name[NAME_BYTES])
+void
+check__user(char name[CHECK_USER_BYTES], uid_t uid)
 {
 	struct passwd *user = getpwuid(uid);
 
 	if (user != NULL)
-		snprintf(name, NAME_BYTES, "%s", user->pw_name);
+		snprintf(name, CHECK_USER_BYTES, "%s", user->pw_name);
 	else
-		snprintf(name, NAME_BYTES, "%u", (unsigned) uid);
+		snprintf(name, CHECK_USER_BYTES, "%u", (unsigned) uid);
 }
 
 /* Owner and mode: those with which the server starts, and with which the daemon may work. */
@@ -42,27 +39,21 @@ check__data_directory(struct check *check)
 	const char *path = check->cluster.path;
 	const char *word = check->pgdata;
 	struct needs *needs = &check->needs;
-	char		owner[NAME_BYTES];
-	char		user[NAME_BYTES];
+	char		owner[CHECK_USER_BYTES];
+	char		user[CHECK_USER_BYTES];
 	struct stat st;
 	struct stat socket;
 
-	find_user(check->cluster.uid, owner);
-	find_user(geteuid(), user);
+	check__user(owner, check->cluster.uid);
+	check__user(user, geteuid());
 	if (fstat(check->cluster.dirfd, &st) < 0)
 		st.st_mode = 0;
-	if (check->cluster.uid == 0)
-	{
-		needs__add(needs, "data_directory", NEED_PROBLEM,
-				   "%s belongs to root, as whom no server runs", path);
-		needs__remedy(needs, "chown -R postgres: %s", word);
-	}
-	else if ((st.st_mode & FORBIDDEN_MODE) != 0)
+	if ((st.st_mode & FORBIDDEN_MODE) != 0)
 	{
 		needs__add(needs, "data_directory", NEED_PROBLEM,
 				   "%s has mode %04o, with which the server refuses to start", path,
 				   (unsigned) st.st_mode & 07777);
-		needs__remedy(needs, "chmod 0700 %s", word);
+		needs__remedy(needs, "%schmod 0700 %s", check->as_owner, word);
 	}
 	else if (!check->owner)
 	{
@@ -84,7 +75,7 @@ check__data_directory(struct check *check)
 	{
 		needs__add(needs, "data_directory", NEED_PROBLEM,
 				   "%s/pg_stat_tmp, the place of the sockets, cannot be written to", path);
-		needs__remedy(needs, "sudo install -d -o %s -m 700 %s/pg_stat_tmp", owner, word);
+		needs__remedy(needs, "%sinstall -d -m 700 %s/pg_stat_tmp", check->as_owner, word);
 	}
 	else
 		needs__add(needs, "data_directory", NEED_OK, "%s belongs to %s, mode %04o", path, owner,

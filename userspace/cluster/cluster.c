@@ -198,12 +198,29 @@ cluster__close(struct cluster *cluster)
 	cluster->dirfd = -1;
 }
 
+/*
+ * No server runs as root.  A directory of root's where its owner's should be may be one that
+ * others can write to, such as /tmp, to which the owner's path leads; for it, no rights would
+ * be dropped.
+ */
+int
+cluster__check_owner(const struct cluster *cluster)
+{
+	if (cluster->uid != 0)
+		return 0;
+	log_error("data directory \"%s\" belongs to root, as whom no server runs; give the "
+			  "directory of a server with -D, or this one to the server's user", cluster->path);
+	return -EPERM;
+}
+
 /* Become the owner of the cluster, if this process runs as root. */
 int
 cluster__become_owner(const struct cluster *cluster)
 {
-	int			err;
+	int			err = cluster__check_owner(cluster);
 
+	if (err < 0)
+		return err;
 	if (geteuid() == cluster->uid && getuid() == cluster->uid)
 		return 0;
 	if (geteuid() != 0)

@@ -33,6 +33,7 @@ int			cluster__try(struct cluster *cluster, const char *path,
 int			cluster__open(struct cluster *cluster, const char *path);
 void		cluster__close(struct cluster *cluster);
 bool		cluster__is_at(const struct cluster *cluster, const char *path);
+int			cluster__check_owner(const struct cluster *cluster);
 int			cluster__become_owner(const struct cluster *cluster);
 int			cluster__open_file(const struct cluster *cluster, const char *name);
 int			cluster__read_file(const struct cluster *cluster, const char *name, void *data,

@@ -117,7 +117,8 @@ cmd__trace(int argc, char **argv)
 		return EXIT_FAILED;
 	if (cluster__open(&cluster, pgdata) < 0)
 		return EXIT_FAILED;
-	if (arguments.output != NULL)
+	err = cluster__check_owner(&cluster);
+	if (err == 0 && arguments.output != NULL)
 		err = textfile__open_own(&output, arguments.output, "--output");
 	/* Root's groups would add to the owner's rights. */
 	if (err == 0 && geteuid() == 0)
