@@ -243,8 +243,24 @@ assert j["elapsed_seconds"] >= j["blocks_read"] * 8192 / 10e6 * 0.99, j' "$CASE/
 	# A history that is none, a command that fails.
 	as_server_user tee "$CASE/wal/00000002.history" <<<"garbage" >/dev/null
 	refuses 'the history of timeline 2 has the line "garbage"' --dry-run --wal "$CASE/wal" --timeline 2
+	# Nothing that has no end is read into memory.
+	as_server_user ln -sf /dev/zero "$CASE/wal/00000002.history"
+	refuses '"00000002.history" is no history of a timeline' --dry-run --wal "$CASE/wal" --timeline 2
+	as_server_user rm "$CASE/wal/00000002.history"
+	as_server_user truncate -s 1G "$CASE/wal/00000002.history"
+	refuses '"00000002.history" is no history of a timeline' --dry-run --wal "$CASE/wal" --timeline 2
 	as_server_user rm "$CASE/wal/$segment"
 	as_server_user cp "$DATA/pg_wal/$segment" "$CASE/wal/$segment.gz"
 	refuses '"gzip -dc" failed with status 1 for' --dry-run --wal "$CASE/wal" --decompress 'gzip -dc' "$segment"
 	refuses 'cannot read WAL from [0-9A-F/]+ on: "gzip -dc" failed' --dry-run --wal "$CASE/wal" --decompress 'gzip -dc'
+	# Nor does a command fill the memory.
+	refuses '"cat /dev/zero" (failed with status 153|was ended by signal 25) for' --dry-run --wal "$CASE/wal" --decompress 'cat /dev/zero' "$segment"
+}
+
+# Lost otherwise: root's terminal, on which the owner's processes could type.
+@test "root's commands are not run as the owner" {
+	[ "$(id -u)" -eq 0 ] || skip "must be root"
+	run -1 "$WORK/redoahead" prefault -D "$DATA" --dry-run --decompress "touch $CASE/run; cat"
+	[[ $output == *"start this as user $(id -u "$redoahead_user")"* ]]
+	[ ! -e "$CASE/run" ]
 }

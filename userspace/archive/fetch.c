@@ -56,7 +56,7 @@ int
 fetch__file(const char *command, const char *file, const char *path)
 {
 	char	   *text = substitute(command, file, path);
-	int			status = text != NULL ? shell__run(text, -1, -1) : -ENOMEM;
+	int			status = text != NULL ? shell__run(text, -1, -1, 0) : -ENOMEM;
 
 	free(text);
 	if (status < 0)

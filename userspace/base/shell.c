@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,12 +13,14 @@
 
 /*
  * Run a command, with these descriptors as standard input and output, -1 for ours, and
- * wait for its end.  It gets SIGTERM if this process is killed meanwhile.  Returns its
- * status as waitpid() does, or -errno.
+ * wait for its end.  No file that it writes may become larger than max_bytes, 0: any.  It
+ * gets SIGTERM if this process is killed meanwhile.  Returns its status as waitpid() does,
+ * or -errno.
  */
 int
-shell__run(const char *command, int input, int output)
+shell__run(const char *command, int input, int output, uint64_t max_bytes)
 {
+	struct rlimit size = {max_bytes, max_bytes};
 	int			status;
 	pid_t		parent = getpid();
 	pid_t		pid = fork();
@@ -34,7 +37,8 @@ shell__run(const char *command, int input, int output)
 		if (getppid() != parent)
 			_exit(126);
 		if ((input >= 0 && dup2(input, STDIN_FILENO) < 0) ||
-			(output >= 0 && dup2(output, STDOUT_FILENO) < 0))
+			(output >= 0 && dup2(output, STDOUT_FILENO) < 0) ||
+			(max_bytes > 0 && setrlimit(RLIMIT_FSIZE, &size) < 0))
 			_exit(126);
 		execl("/bin/sh", "sh", "-c", command, (char *) NULL);
 		_exit(127);

@@ -5,6 +5,8 @@
 #ifndef REDOAHEAD_BASE_SHELL_H
 #define REDOAHEAD_BASE_SHELL_H
 
-int			shell__run(const char *command, int input, int output);
+#include <stdint.h>
+
+int			shell__run(const char *command, int input, int output, uint64_t max_bytes);
 
 #endif							/* REDOAHEAD_BASE_SHELL_H */

@@ -164,7 +164,7 @@ decompress(struct wal_segments *segments, const char *name, int compressed)
 	struct stat result;
 
 	if (plain >= 0)
-		status = shell__run(segments->decompress, compressed, plain);
+		status = shell__run(segments->decompress, compressed, plain, segments->segment_bytes);
 	if (status == 0 && fstat(plain, &result) == 0 && result.st_size == segments->segment_bytes)
 		return plain;
 	if (status > 0 && WIFSIGNALED(status))

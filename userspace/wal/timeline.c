@@ -13,9 +13,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "wal/timeline.h"
+
+/* Greatest size of a history file: 256 bytes for each entry. */
+#define MAX_FILE_BYTES	(256 * TIMELINE_MAX_ENTRIES)
 
 /* Add an entry.  Returns 0 or -ENOMEM. */
 static int
@@ -112,6 +116,7 @@ timeline__read(struct timeline_history *history, uint32_t timeline, int dirfd,
 {
 	char		name[32];
 	FILE	   *file = NULL;
+	struct stat st;
 	int			fd;
 	int			err;
 
@@ -122,6 +127,13 @@ timeline__read(struct timeline_history *history, uint32_t timeline, int dirfd,
 		snprintf(message, TIMELINE_MESSAGE_BYTES, "cannot open \"%s\": %s", name,
 				 strerror(errno));
 		return -EIO;
+	}
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_FILE_BYTES))
+	{
+		snprintf(message, TIMELINE_MESSAGE_BYTES, "\"%s\" is no history of a timeline; restore "
+				 "the file from the archive", name);
+		close(fd);
+		return -EBADMSG;
 	}
 	if (fd >= 0 && (file = fdopen(fd, "r")) == NULL)
 		close(fd);
