@@ -8,16 +8,17 @@
  * Control characters, which may come from a name or another program, are replaced.
  * Output goes to stdout or to a file, not through here.
  */
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 
 #define LINE_BYTES	2048
 
@@ -76,10 +77,9 @@ log__write(enum log_level level, const char *format,...)
 	end = length + (size_t) n;
 	if (end > sizeof(line) - 2)
 		end = sizeof(line) - 2;
-	for (; length < end; length++)
-		if (iscntrl((unsigned char) line[length]) ||
-			(length > 0 && line[length - 1] == '\xc2' && (unsigned char) line[length] < 0xa0))
-			line[length] = '?';
+	line[end] = '\0';
+	utf8__hide_controls(line + length);
+	length = strlen(line);
 	line[length++] = '\n';
 
 	/* An error of stderr cannot be reported. */

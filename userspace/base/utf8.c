@@ -2,6 +2,8 @@
  * utf8.c
  *		Which bytes of a text are UTF-8: names of files and relations may be anything.
  */
+#include <string.h>
+
 #include "base/utf8.h"
 
 /* Length of the UTF-8 sequence that the text begins with, bytes; 0 if there is none. */
@@ -37,4 +39,29 @@ utf8__next(const char **text, unsigned *length)
 		return at;
 	*length = sizeof(UTF8_REPLACEMENT) - 1;
 	return UTF8_REPLACEMENT;
+}
+
+/*
+ * Does a text begin with a control character, which a terminal may obey?  Also of UTF-8: those
+ * of ISO 8859 are two bytes there.
+ */
+bool
+utf8__is_control(const char *text)
+{
+	const unsigned char *at = (const unsigned char *) text;
+
+	return at[0] < 0x20 || at[0] == 0x7f || (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0);
+}
+
+/* Make each control character in a text '?'. */
+void
+utf8__hide_controls(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (utf8__is_control(text))
+		{
+			if (*text == '\xc2')
+				memmove(text, text + 1, strlen(text));
+			*text = '?';
+		}
 }

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "check/needs.h"
 #include "report/json.h"
 
@@ -64,9 +65,7 @@ add_text(struct json_object *object, const char *name, const char *format, va_li
 	char		text[TEXT_BYTES];
 
 	vsnprintf(text, sizeof(text), format, arguments);
-	for (char *at = text; *at != '\0'; at++)
-		if ((unsigned char) *at < ' ' || *at == 0x7f)
-			*at = '?';
+	utf8__hide_controls(text);
 	json__text(object, name, text);
 }
 

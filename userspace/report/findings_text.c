@@ -6,8 +6,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/findings.h"
 #include "report/histogram.h"
 
@@ -68,8 +70,11 @@ static void
 print_head(const struct findings *findings, FILE *file)
 {
 	const struct tally *tally = findings->tally;
+	char		pgdata[PATH_MAX];
 
-	fprintf(file, "Recovery of \"%s\", PostgreSQL %d: %s\n", findings->pgdata, findings->major,
+	snprintf(pgdata, sizeof(pgdata), "%s", findings->pgdata);
+	utf8__hide_controls(pgdata);
+	fprintf(file, "Recovery of \"%s\", PostgreSQL %d: %s\n", pgdata, findings->major,
 			findings__outcome_names[findings->outcome]);
 	fprintf(file, "traced for %.3f s%s; startup process %d; daemon", seconds(findings->elapsed_ns),
 			findings->from_start || findings->interval ? "" : ", from the middle on",
@@ -269,9 +274,7 @@ name_row(const struct findings_row *row, bool with_database, char *name, size_t 
 		snprintf(name, size, "%s%s%s%s%s%s", with_database ? row->database : "",
 				 with_database && row->database[0] != '\0' ? ":" : "", row->name,
 				 main_fork ? "" : " (", main_fork ? "" : fork, main_fork ? "" : ")");
-	for (char *each = name; *each != '\0'; each++)
-		if ((unsigned char) *each < ' ')
-			*each = '?';
+	utf8__hide_controls(name);
 }
 
 static void

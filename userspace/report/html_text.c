@@ -66,7 +66,7 @@ html_text__end_time(struct json_object *document, struct json_object *recovery)
 static bool
 is_control(const unsigned char *text)
 {
-	return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0) ||
+	return utf8__is_control((const char *) text) ||
 		(text[0] == 0xe2 && text[1] == 0x80 && text[2] >= 0xaa && text[2] <= 0xae) ||
 		(text[0] == 0xe2 && text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
 }

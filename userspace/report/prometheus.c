@@ -172,7 +172,10 @@ struct writer
 	int			err;			/* 0, or -EINVAL: a member has the wrong type */
 };
 
-/* A label's value.  Readers refuse what is not UTF-8, so that becomes U+FFFD. */
+/*
+ * A label's value.  Readers refuse what is not UTF-8, so that becomes U+FFFD, as control
+ * characters do, for people read it, too.
+ */
 static void
 write_label(struct writer *writer, const char *name, const char *value)
 {
@@ -188,6 +191,8 @@ write_label(struct writer *writer, const char *name, const char *value)
 			fputs("\\n", file);
 		else if (*character == '\\' || *character == '"')
 			fprintf(file, "\\%c", *character);
+		else if (utf8__is_control(character))
+			fputs(UTF8_REPLACEMENT, file);
 		else
 			fwrite(character, 1, length, file);
 	}
