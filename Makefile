@@ -204,7 +204,7 @@ build/bpf/%.skel.h: build/bpf/%.bpf.o
 build/userspace/probe/probe.o build/fuzz/userspace/probe/probe.o: build/bpf/trace.skel.h
 build/userspace/probe/position_probe.o build/fuzz/userspace/probe/position_probe.o: build/bpf/position.skel.h
 
-build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/cmd/options.o build/objects
+build/diskmodel: $(DISKMODEL_OBJECTS) build/userspace/base/log.o build/userspace/base/utf8.o build/userspace/cmd/options.o build/objects
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(FUSE_LIBS) $(LIB_LIBS)
 
