@@ -349,7 +349,7 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	grep -qE '^leads ([0-9]+) = \1, at /$' "$CASE/run"
 	rm "$CASE/run"
 	chown -R root "$CASE/bin" "$DATA"
-	run -2 "$WORK/redoahead" check -D "$DATA"
+	run -1 "$WORK/redoahead" check -D "$DATA"
 	[ ! -e "$CASE/run" ]
 }
 

@@ -48,7 +48,13 @@ check__data_directory(struct check *check)
 	check__user(user, geteuid());
 	if (fstat(check->cluster.dirfd, &st) < 0)
 		st.st_mode = 0;
-	if ((st.st_mode & FORBIDDEN_MODE) != 0)
+	if (check->cluster.uid == 0)
+	{
+		needs__add(needs, "data_directory", NEED_PROBLEM,
+				   "%s belongs to root, as whom no server runs", path);
+		needs__remedy(needs, "chown -R postgres: %s", word);
+	}
+	else if ((st.st_mode & FORBIDDEN_MODE) != 0)
 	{
 		needs__add(needs, "data_directory", NEED_PROBLEM,
 				   "%s has mode %04o, with which the server refuses to start", path,

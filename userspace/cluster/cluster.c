@@ -133,6 +133,7 @@ cluster__try(struct cluster *cluster, const char *path, char message[CLUSTER_MES
 	cluster->inode = st.st_ino;
 	cluster->uid = st.st_uid;
 	cluster->gid = st.st_gid;
+	cluster->mode = st.st_mode;
 
 	err = cluster->major = cluster__major(cluster);
 	if (err < 0)
@@ -199,17 +200,16 @@ cluster__close(struct cluster *cluster)
 }
 
 /*
- * No server runs as root.  A directory of root's where its owner's should be may be one that
- * others can write to, such as /tmp, to which the owner's path leads; for it, no rights would
- * be dropped.
+ * Refuse a directory of root's that others can write to, such as /tmp: a path of another user
+ * may lead there, to files that he has made, and for root's directory no rights are dropped.
  */
 int
 cluster__check_owner(const struct cluster *cluster)
 {
-	if (cluster->uid != 0)
+	if (cluster->uid != 0 || (cluster->mode & (S_IWGRP | S_IWOTH)) == 0)
 		return 0;
-	log_error("data directory \"%s\" belongs to root, as whom no server runs; give the "
-			  "directory of a server with -D, or this one to the server's user", cluster->path);
+	log_error("data directory \"%s\" belongs to root, and others can write to it; give the "
+			  "directory of a server with -D", cluster->path);
 	return -EPERM;
 }
 

@@ -25,6 +25,7 @@ struct cluster
 	ino_t		inode;			/* inode of the data directory */
 	uid_t		uid;			/* its owner */
 	gid_t		gid;			/* its group */
+	mode_t		mode;			/* its mode, when it was opened */
 	int			major;			/* from PG_VERSION when it was opened */
 };
 
