@@ -257,18 +257,34 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	reports problem data_directory "; sudo -u $redoahead_user install -d -m 700 $DATA/pg_stat_tmp"
 }
 
+# Lost otherwise: what a daemon reads of a tablespace that is hidden from it.
+@test "a tablespace that cannot be read" {
+	run -1 check
+	reports ok tablespaces "none outside"
+	as_server_user ln -s "$CASE/hidden" "$DATA/pg_tblspc/70000"
+	run -1 check
+	reports problem tablespaces "pg_tblspc/70000 cannot be read: No such file.*namei -l $DATA/pg_tblspc/70000"
+	as_server_user mkdir -p "$CASE/hidden/$(basename "$(as_server_user "$PATCHED/bin/pg_controldata" "$DATA" |
+		sed -n "s/^Catalog version number: */PG_${pg_major}_/p")")"
+	run -1 check
+	reports ok tablespaces "one, which can be read"
+}
+
 # Lost otherwise: root's files, if the owner's path leads to a directory such as /tmp, in which
 # root's rights would not be given up.
-@test "a directory of root's is refused by all that root may start" {
+@test "a directory of root's, and one that others can write to" {
 	[ "$(id -u)" -eq 0 ] || skip "must be root to make one"
 	chown root "$DATA"
+	run -1 "$WORK/redoahead" check -D "$DATA"
+	reports problem data_directory "belongs to root"
+	chmod 1777 "$DATA"
 	run -2 "$WORK/redoahead" check -D "$DATA"
-	[[ $output == *"$DATA\" belongs to root, as whom no server runs"* ]]
+	[[ $output == *"$DATA\" belongs to root, and others can write to it"* ]]
 	for command in "serve --timeline $CASE/timeline" follow "prefault --dry-run" status "trace --output $CASE/trace"; do
 		echo "# $command"
 		# shellcheck disable=SC2086
 		run timeout 10 "$WORK/redoahead" $command -D "$DATA"
-		[[ $status != 0 && $status != 124 && $output == *"belongs to root, as whom no server runs"* ]]
+		[[ $status != 0 && $status != 124 && $output == *"belongs to root, and others can write to it"* ]]
 	done
 	[ ! -e "$CASE/timeline" ] && [ ! -e "$CASE/trace" ]
 }

@@ -236,6 +236,19 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 	done
 }
 
+# Else nothing shows that a unit or a container hides it, and that its blocks are not read.
+@test "a tablespace that cannot be read is logged at the start of each recovery" {
+	ln -s "$work/hidden" "$pgdata/pg_tblspc/70000"
+	start --
+	produce --count 8 --spc 70000
+	[ "$(field blocks_failed)" -gt 0 ]
+	grep -q "warning: tablespace \"$pgdata/pg_tblspc/70000\" cannot be read: No such file" "$work/log"
+	mkdir -p "$work/hidden/PG_18_202506291/5"
+	produce --count 8
+	wait_until "the end of the session" sessions_ended 2
+	[ "$(grep -c warning: "$work/log")" -eq 1 ]
+}
+
 @test "replayed references are dropped, the one being replayed is not" {
 	relation base/5/16384 100
 	start --

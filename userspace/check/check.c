@@ -25,6 +25,7 @@
 static void (*const needs[]) (struct check *check) = {
 	check__data_directory,
 	check__control_file,
+	check__tablespaces,
 	check__server,
 	check__configuration,
 	check__extension,

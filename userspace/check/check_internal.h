@@ -64,6 +64,7 @@ struct check
 /* Each adds needs; in the order of the report. */
 void		check__data_directory(struct check *check);
 void		check__control_file(struct check *check);
+void		check__tablespaces(struct check *check);
 void		check__server(struct check *check);
 void		check__configuration(struct check *check);
 void		check__extension(struct check *check);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "check/check_internal.h"
+#include "cluster/tablespaces.h"
 #include "engine/backend.h"
 #include "engine/residency.h"
 
@@ -113,6 +114,32 @@ check__control_file(struct check *check)
 			   "a start begins with recovery" : "it was shut down cleanly");
 	needs__number(needs, "block_size", check->control.block_size);
 	needs__number(needs, "wal_segment_size", check->control.wal_segment_bytes);
+}
+
+/* Tablespaces: all can be read. */
+void
+check__tablespaces(struct check *check)
+{
+	struct relpath_layout layout;
+	char		hidden[NAME_MAX + 1];
+	int			count;
+
+	if (!check->has_control)
+		return;
+	layout = controlfile__layout(&check->control, &check->cluster);
+	count = tablespaces__find_hidden(check->cluster.dirfd, layout.tablespace_dir, hidden);
+	if (count >= 0)
+	{
+		needs__add(&check->needs, "tablespaces", NEED_OK, count == 0 ? "none outside of the data "
+				   "directory" : count == 1 ? "one, which can be read" : "%d, which can be read",
+				   count);
+		return;
+	}
+	needs__add(&check->needs, "tablespaces", NEED_PROBLEM,
+			   "%s/pg_tblspc/%s cannot be read: %s; no block of it is read ahead",
+			   check->cluster.path, hidden, strerror(-count));
+	needs__remedy(&check->needs, "see where the link leads, and who may read that: "
+				  "namei -l %s/pg_tblspc/%s", check->pgdata, hidden);
 }
 
 /* The type of the file system that a file is on. */

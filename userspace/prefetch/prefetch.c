@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/signals.h"
+#include "cluster/tablespaces.h"
 #include "engine/residency.h"
 #include "engine/setup.h"
 #include "prefetch/prefetch.h"
@@ -133,6 +134,20 @@ prefetch__handle_signal(struct prefetch *prefetch)
 	}
 }
 
+/* Its blocks are not read ahead, and would be the only sign. */
+static void
+warn_of_hidden(const struct prefetch *prefetch, const struct relpath_layout *layout)
+{
+	char		hidden[NAME_MAX + 1];
+	int			err = tablespaces__find_hidden(prefetch->cluster.dirfd, layout->tablespace_dir,
+											   hidden);
+
+	if (err < 0)
+		log_warning("tablespace \"%s/pg_tblspc/%s\" cannot be read: %s; no block of it is read "
+					"ahead; in a container mount its volume, in a unit set ProtectHome=read-only, "
+					"or PrivateTmp=no", prefetch->cluster.path, hidden, strerror(-err));
+}
+
 /*
  * A recovery of a cluster of this layout is found, which this startup process runs; 0 if that
  * is not known.  It may be the last one, whose end was not seen.
@@ -153,6 +168,7 @@ prefetch__begin(struct prefetch *prefetch, const struct relpath_layout *layout, 
 	prefetch->readers = (struct readers) {0};
 	engine__begin(prefetch->engine, layout, residency_works);
 	notify__status("prefetching for a recovery");
+	warn_of_hidden(prefetch, layout);
 	if (!residency_works)
 		log_info("cannot check whether blocks are in the page cache, on this kernel or the file "
 				 "system of the data directory or a tablespace; blocks evicted before redo are not "
