@@ -61,6 +61,17 @@ textfile__open_own(FILE **file, const char *path, const char *option)
 	return -EPERM;
 }
 
+/* Report that the file, which may be NULL, could not be written, once each time. */
+void
+textfile__report(FILE *file, const char *option)
+{
+	if (file != NULL && (fflush(file) != 0 || ferror(file)))
+	{
+		log_error("the file of %s is incomplete; make room for it", option);
+		clearerr(file);
+	}
+}
+
 /*
  * Open the file anew, because the one that was written to may have been renamed; what
  * is written from now on is appended.  The old one is kept if that fails, and reported.
@@ -70,8 +81,7 @@ textfile__reopen(FILE *file, const char *path, const char *option)
 {
 	int			fd;
 
-	if (fflush(file) != 0 || ferror(file))
-		log_error("the file of %s is incomplete; make room for it", option);
+	textfile__report(file, option);
 	/* O_NONBLOCK is for a FIFO that nobody reads. */
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
 	/* One that is full is waited for, as it was before. */

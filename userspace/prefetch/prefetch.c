@@ -266,6 +266,7 @@ prefetch__end(struct prefetch *prefetch, bool complete)
 	struct monitor_snapshot snapshot = make_snapshot(prefetch);
 
 	summary__log(&snapshot.recovery, complete);
+	outputs__report(&prefetch->outputs);
 	monitor__end(prefetch->monitor, &snapshot, engine__relations(prefetch->engine), complete);
 	prefetch->last = snapshot.recovery;
 	prefetch->ended = snapshot.total;

@@ -56,6 +56,14 @@ outputs__reopen(struct outputs *outputs)
 		timeline__begin(outputs->timeline);
 }
 
+/* A recovery has ended: report what it could not write. */
+void
+outputs__report(const struct outputs *outputs)
+{
+	textfile__report(outputs->timeline, "--timeline");
+	textfile__report(outputs->block_log, "--block-log");
+}
+
 /* Write the statistics file, if there is one. */
 void
 outputs__write_statistics(struct outputs *outputs, const struct statistics *statistics,

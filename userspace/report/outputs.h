@@ -30,6 +30,7 @@ int			outputs__open(struct outputs *outputs, const char *block_log, const char *
 						  const char *statistics);
 void		outputs__close(struct outputs *outputs);
 void		outputs__reopen(struct outputs *outputs);
+void		outputs__report(const struct outputs *outputs);
 void		outputs__write_statistics(struct outputs *outputs, const struct statistics *statistics,
 									  uint64_t now_us);
 void		outputs__add_sample(struct outputs *outputs, struct engine *engine, uint64_t replay_lsn,
