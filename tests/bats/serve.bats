@@ -375,7 +375,7 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	# The daemon makes files in both, which rm would meet.
 	mv "$pgdata/pg_stat_tmp" "$work/removed_tmp"
 	rm -r "$work/removed_tmp"
-	wait_until "the second warning" has_warned 2
+	wait_until "the second warning" grep -q "directory \"$pgdata/pg_stat_tmp\" of the socket is missing; create it" "$work/log"
 	mv "$pgdata/PG_VERSION" "$work/"
 	mkdir "$pgdata/pg_stat_tmp"
 	mv "$work/PG_VERSION" "$pgdata/"
@@ -383,7 +383,7 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	produce --count 100 --blocks 100 --sequential
 	wait_until "the end of the session" sessions_ended 3
 	mv "$pgdata" "$work/removed"
-	wait_until "the third warning" has_warned 3
+	wait_until "the third warning" has_warned 2
 	rm -r "$work/removed"
 	stop
 }

@@ -78,17 +78,33 @@ has(const struct daemon *daemon, const char *name, int length)
 		(int) sizeof(path) && stat(path, &st) == 0 && (S_ISDIR(st.st_mode) || st.st_size > 0);
 }
 
+/* Is the data directory ours, and has it what a server needs? */
+static bool
+is_ours(const struct daemon *daemon)
+{
+	struct stat st;
+
+	return stat(daemon->prefetch.options->pgdata, &st) == 0 && st.st_uid == geteuid() &&
+		has(daemon, "PG_VERSION", PATH_MAX) && has(daemon, "global/pg_control", PATH_MAX);
+}
+
+/* Length of the directory's name of a socket in the data directory, 0 for another one. */
+static int
+socket_directory(const struct daemon *daemon)
+{
+	const char *socket = daemon->options->socket;
+	const char *slash = strrchr(socket, '/');
+
+	return socket[0] == '/' || slash == NULL ? 0 : (int) (slash - socket);
+}
+
 /* Can the data directory be served: is it ours, and as far as we need it, complete? */
 static bool
 is_complete(const struct daemon *daemon)
 {
-	const char *socket = daemon->options->socket;
-	const char *slash = strrchr(socket, '/');
-	struct stat st;
+	int			length = socket_directory(daemon);
 
-	return stat(daemon->prefetch.options->pgdata, &st) == 0 && st.st_uid == geteuid() &&
-		has(daemon, "PG_VERSION", PATH_MAX) && has(daemon, "global/pg_control", PATH_MAX) &&
-		(socket[0] == '/' || slash == NULL || has(daemon, socket, (int) (slash - socket)));
+	return is_ours(daemon) && (length == 0 || has(daemon, daemon->options->socket, length));
 }
 
 /* Wait until there is a data directory again, or for a signal. */
@@ -97,8 +113,13 @@ wait_for_directory(struct daemon *daemon)
 {
 	struct pollfd signal = {.fd = daemon->prefetch.signal_fd,.events = POLLIN};
 
-	log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what comes "
-				"in its place", daemon->prefetch.options->pgdata);
+	if (is_ours(daemon) && !is_complete(daemon))
+		log_warning("directory \"%s/%.*s\" of the socket is missing; create it with mode 0700",
+					daemon->prefetch.options->pgdata, socket_directory(daemon),
+					daemon->options->socket);
+	else
+		log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what "
+					"comes in its place", daemon->prefetch.options->pgdata);
 	notify__status("waiting for a data directory");
 	do
 	{
