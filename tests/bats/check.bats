@@ -137,6 +137,14 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	reports ok recovery_prefetch off
 	run -0 as_server_user "${without[@]}" process_vm_readv EPERM "$WORK/redoahead" check -D "$DATA" --bindir "$bindir"
 	reports warning position "ptrace_scope"
+	# What the configuration of a patched server has, one by one, as the server reports it.
+	for name in wal_keep_block_data=on clear_page_space=on wal_compression=lz4:transform; do
+		cp "$DATA/postgresql.auto.conf" "$CASE/conf"
+		settings "$DATA" "$name"
+		run -1 check
+		reports problem extension "does not know ${name%=*} = ${name#*=}: it does not start; remove it in $DATA/postgresql.auto.conf, line"
+		cat "$CASE/conf" >"$DATA/postgresql.auto.conf"
+	done
 	settings "$DATA" shared_preload_libraries=redoahead
 	run -1 check
 	reports problem extension "does not start; remove it in .*auto.conf, line [0-9]+"

@@ -291,6 +291,32 @@ report_missing(struct check *check, const char *directory)
 	needs__remedy(&check->needs, "make install-extension PG_CONFIG=%s/pg_config", word);
 }
 
+/* A setting, or a value of one, that only patched servers know; NULL if there is none. */
+static const struct config_setting *
+patched_setting(struct check *check)
+{
+	static const char *const names[] = {"wal_keep_block_data", "clear_page_space"};
+	const struct config_setting *setting = config__find(&check->config, "wal_compression");
+
+	if (setting != NULL &&
+		(strchr(setting->value, ':') != NULL || strncasecmp(setting->value, "zlib", 4) == 0))
+		return setting;
+	setting = NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && setting == NULL; i++)
+		setting = config__find(&check->config, names[i]);
+	return setting;
+}
+
+/* The remedy against a setting with which the server does not start. */
+static void
+tell_to_remove(struct needs *needs, const struct config_setting *setting)
+{
+	if (setting->line > 0)
+		needs__remedy(needs, "remove it in %s, line %u", setting->origin, setting->line);
+	else
+		needs__remedy(needs, "start the server without it on its command line");
+}
+
 /* The extension on a server that is not known to be patched, which must not be told to load it. */
 static void
 report_unneeded(struct check *check, bool preloaded)
@@ -306,17 +332,20 @@ report_unneeded(struct check *check, bool preloaded)
 	}
 	else if (check->kind == SERVER_UNKNOWN)
 		needs__add(needs, "extension", NEED_OK, "preloaded");
-	else if (!preloaded)
-		needs__add(needs, "extension", NEED_OK, "a stock server needs none");
-	else
+	else if (preloaded)
 	{
 		needs__add(needs, "extension", NEED_PROBLEM, "a stock server cannot load redoahead, and "
 				   "shared_preload_libraries names it: the server does not start");
-		if (setting->line > 0)
-			needs__remedy(needs, "remove it in %s, line %u", setting->origin, setting->line);
-		else
-			needs__remedy(needs, "start the server without it on its command line");
+		tell_to_remove(needs, setting);
 	}
+	else if ((setting = patched_setting(check)) != NULL)
+	{
+		needs__add(needs, "extension", NEED_PROBLEM, "a stock server does not know %s = %s: it does "
+				   "not start", setting->name, setting->value);
+		tell_to_remove(needs, setting);
+	}
+	else
+		needs__add(needs, "extension", NEED_OK, "a stock server needs none");
 }
 
 /* The extension: its library is installed and preloaded, if the server is patched. */
