@@ -88,6 +88,27 @@ run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${wi
 	[[ $(run_unit main) == *'neither VERSION-CLUSTER nor the path'*'status 2' ]]
 }
 
+# Lost otherwise: the daemon of a patched server, which would be followed instead.
+@test "a configuration that the server's program cannot read is an error" {
+	installed_units
+	printf '#!/bin/sh\necho "$@"\n' >"$CASE/usr/bin/redoahead"
+	make_cluster "$DATA" shared_preload_libraries=redoahead
+	with=()
+	[ "$(run_unit "$DATA")" = "serve -D $DATA" ]
+	for line in 'bogus line here' "include 'missing.conf'" 'setting_of_another_major = on'; do
+		as_server_user cp "$DATA/postgresql.conf" "$DATA/whole.conf"
+		echo "$line" | as_server_user tee -a "$DATA/postgresql.conf" >/dev/null
+		for command in '' serve; do
+			with=("REDOAHEAD_COMMAND=$command")
+			[[ $(run_unit "$DATA") == *"postgresql.conf\" is invalid; see what $PATCHED/bin/postgres -D $DATA -C data_directory reports"*'status 1' ]]
+		done
+		# That needs none of the settings.
+		with=(REDOAHEAD_COMMAND=follow)
+		[ "$(run_unit "$DATA")" = "follow -D $DATA" ]
+		as_server_user mv "$DATA/whole.conf" "$DATA/postgresql.conf"
+	done
+}
+
 # Lost otherwise: the remedy, to who searches the manual for a message.
 @test "redoahead.service(7) explains each message of run-unit" {
 	page=$units/../../userspace/redoahead.service.7
