@@ -117,7 +117,7 @@ take_lock(struct sockfile *file, const struct sockfile_options *options)
 			err = -errno;
 			complain(options, "lock file of socket \"%s\" cannot be opened: %s; %s", path,
 					 strerror(-err), err == -EROFS ?
-					 "if its directory was replaced, this program must be restarted" :
+					 "add its directory to ReadWritePaths= of the unit; if it was replaced, restart this program" :
 					 "check the permissions of its directory");
 			return err;
 		}
