@@ -69,8 +69,8 @@ run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${wi
 	[ "$(run_unit "$DATA" --io-depth=5)" = "follow -D $DATA --io-depth=5" ]
 	settings "$DATA" 'shared_preload_libraries=auto_explain, "redoahead"'
 	[ "$(run_unit "$DATA")" = "serve -D $DATA" ]
-	settings "$DATA" 'shared_preload_libraries=$libdir/redoahead' redoahead.socket=/run/other
-	[ "$(run_unit "$DATA")" = "serve --socket=/run/other -D $DATA" ]
+	settings "$DATA" 'shared_preload_libraries=$libdir/redoahead' "redoahead.socket=$CASE/other"
+	[ "$(run_unit "$DATA")" = "serve --socket=$CASE/other -D $DATA" ]
 	settings "$DATA" shared_preload_libraries=redoahead_other
 	[ "$(run_unit "$DATA")" = "follow -D $DATA" ]
 	# The user decides, also where there is no program of the server.
@@ -86,6 +86,29 @@ run_unit() { as_server_user env "REDOAHEAD_POSTGRES=$PATCHED/bin/postgres" "${wi
 	rm -r "$DATA/pg_stat_tmp"
 	[[ $(run_unit "$DATA") == *'pg_stat_tmp" is not there'*'status 1' ]]
 	[[ $(run_unit main) == *'neither VERSION-CLUSTER nor the path'*'status 2' ]]
+}
+
+# Lost otherwise: the remedy, where the unit may not write to the directory of redoahead.socket.
+@test "the directory of the configured socket must be there and writable" {
+	local directory
+	installed_units
+	printf '#!/bin/sh\necho "$@"\n' >"$CASE/usr/bin/redoahead"
+	make_cluster "$DATA" shared_preload_libraries=redoahead
+	with=()
+	for directory in "$DATA/sockets" "$CASE/sockets"; do
+		settings "$DATA" "redoahead.socket=${directory#"$DATA/"}/socket"
+		[[ $(run_unit "$DATA") == *"$directory\" is not there"*'status 1' ]]
+		as_server_user mkdir -m 500 "$directory"
+		if [ "$(id -u "$redoahead_user")" -ne 0 ]; then
+			[[ $(run_unit "$DATA") == *"$directory\" cannot be written"*" ReadWritePaths=$directory"$'\n''status 1' ]]
+		fi
+		# The user decides.
+		[ "$(run_unit "$DATA" --socket=/other)" = "serve -D $DATA --socket=/other" ]
+		as_server_user chmod 700 "$directory"
+		[ "$(run_unit "$DATA")" = "serve --socket=${directory#"$DATA/"}/socket -D $DATA" ]
+	done
+	settings "$DATA" redoahead.socket=socket
+	[ "$(run_unit "$DATA")" = "serve --socket=socket -D $DATA" ]
 }
 
 # Lost otherwise: the daemon of a patched server, which would be followed instead.
