@@ -101,8 +101,9 @@ in_overlay() {				# SCRIPT
 	}
 }
 
-# Lost otherwise: systems that redoahead cannot be removed from without a trace.
-@test "install, enable, upgrade and purge leave nothing" {
+# Lost otherwise: systems that redoahead cannot be removed from without a trace, and standbys
+# whose restore_command is gone.
+@test "install, enable, upgrade and purge leave nothing, and removal names commands that need it" {
 	in_overlay <<-'EOF'
 		dpkg -i /mnt/redoahead_*.deb
 		redoahead --version
@@ -114,7 +115,17 @@ in_overlay() {				# SCRIPT
 		mkdir -p /var/lib/redoahead/$MAJOR-main && touch /var/lib/redoahead/$MAJOR-main/state
 		dpkg -i /mnt/next.deb
 		test -L /etc/systemd/system/postgresql@$MAJOR-main.service.wants/redoahead@$MAJOR-main.service
-		dpkg --remove redoahead
+		mkdir -p /srv/pg /etc/postgresql/$MAJOR/{main,other}
+		echo "$MAJOR" >/srv/pg/PG_VERSION
+		echo "restore_command = 'redoahead restore /archive/%f.zst %p'" >/srv/pg/postgresql.auto.conf
+		echo "archive_command 'exec redoahead lesslog %p /archive/%f'" >/etc/postgresql/$MAJOR/main/postgresql.conf
+		echo "#restore_command = 'redoahead restore'" >/etc/postgresql/$MAJOR/other/postgresql.conf
+		mkfifo /srv/pg/postgresql.conf
+		dpkg --remove redoahead 2>/tmp/log
+		grep -q '/srv/pg/postgresql.auto.conf names redoahead in restore_command' /tmp/log
+		grep -q "/etc/postgresql/$MAJOR/main/postgresql.conf names redoahead in archive_command" /tmp/log
+		[ "$(grep -c warning: /tmp/log)" -eq 2 ]
+		rm -r /srv/pg /etc/postgresql/$MAJOR
 		test -e /etc/systemd/system/redoahead@.service.d/mine.conf
 		no_redoahead() { ! command -v redoahead; }
 		hash -r; no_redoahead
