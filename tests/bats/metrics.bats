@@ -75,7 +75,7 @@ all_names() { sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$1" | sort -u; }
 	long=$(printf '/%.0s' {1..4000})
 	samples=$("$status_metrics" <"$documents/streaming.json" | grep -vc '^#')
 	names=($'/two\nlines' $'/a"} 1\nredoahead_up{data_directory="/b' '/back\slash\' '\n' '"' '/{}=,#' $'/\xff\xfe'
-		$'/\xc3\xa9\xe2\x82\xac' $'/tab\tand\rreturn' $'/\x01\x7f' '/ # HELP redoahead_up' "$long" '')
+		$'/\xc3\xa9\xe2\x82\xac' $'/\xc2\x9b31m\e[0m' $'/tab\tand\rreturn' $'/\x01\x7f' '/ # HELP redoahead_up' "$long" '')
 	for name in "${names[@]}"; do
 		tool document "$name" <"$documents/streaming.json" >"$work/document"
 		metrics "$work/document" "$work/metrics"

@@ -60,8 +60,9 @@ def document(name):
 
 
 def directory(name):
-    """Bytes that are no UTF-8 become U+FFFD."""
+    """Bytes that are no UTF-8 become U+FFFD, as control characters do; a newline is escaped."""
     expected = name.encode(errors='surrogateescape').decode(errors='replace')
+    expected = re.sub('[\x00-\x09\x0b-\x1f\x7f-\x9f]', '\ufffd', expected)
     for sample, labels, _ in samples(sys.stdin):
         if unescaped(dict(labels)['data_directory']) != expected:
             yield f'{sample} {labels}'
