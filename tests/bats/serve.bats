@@ -127,6 +127,23 @@ load lib/daemon
 	[ "$(field status)" = 0 ]
 }
 
+# Lost otherwise: after an upgrade of one of both, that they do not fit; all looks well.
+@test "the status has why a server is not served, until one is" {
+	local refusal='waiting for a recovery; A SERVER WAS REFUSED: .*version'
+	relation base/5/16384 10
+	start --
+	wait_until "the status socket" has_status_socket
+	shows() { "$redoahead" status -D "$pgdata" | grep -qE "$1"; }
+	shows '^waiting for a recovery$'
+	produce --abi-version 99
+	[ "$(field status)" = 1 ]
+	wait_until "the reason" shows "$refusal"
+	"$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *"[^"]*version'
+	produce --count 10 --blocks 10
+	wait_until "the end of the reason" shows '^waiting for a recovery; 1 so far'
+	"$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *null'
+}
+
 # Lost otherwise: prefetching for servers in containers, where the path is another.
 @test "a server in another mount namespace may see the data directory elsewhere" {
 	[ "$(id -u)" = 0 ] || skip "needs root"

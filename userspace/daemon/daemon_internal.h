@@ -37,6 +37,7 @@ struct daemon
 	const struct daemon_options *options;	/* as given */
 	struct prefetch prefetch;	/* what is common to commands that prefetch */
 	struct listener *listener;	/* accepts servers */
+	char		refused[MONITOR_REFUSED_BYTES]; /* why a server is not served, as published */
 	int			epoll_fd;		/* all that the daemon waits for */
 	uint64_t	events_us;		/* time of the last epoll_wait, us */
 	struct session session;		/* the recovery, if prefetch.runs */

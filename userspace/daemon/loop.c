@@ -83,6 +83,18 @@ handle_event(struct daemon *daemon, int fd)
 		daemon->session.hung_up = true;	/* the socket carries nothing after the handshake */
 }
 
+/* Show why a server is not served; one that comes while another is has its own log for that. */
+static void
+publish_refusal(struct daemon *daemon)
+{
+	const char *reason = listener__refusal(daemon->listener);
+
+	if (daemon->prefetch.runs || strcmp(reason, daemon->refused) == 0)
+		return;
+	snprintf(daemon->refused, sizeof(daemon->refused), "%s", reason);
+	monitor__refuse(daemon->prefetch.monitor, reason);
+}
+
 /* Handle all that epoll reports within wait_ms, -1 for no limit. */
 static int
 handle_events(struct daemon *daemon, int wait_ms)
@@ -103,6 +115,7 @@ handle_events(struct daemon *daemon, int wait_ms)
 	daemon->events_us = clock__now_us();
 	notify__alive(daemon->events_us);
 	listener__expire(daemon->listener, daemon->events_us);
+	publish_refusal(daemon);
 	return 0;
 }
 

@@ -174,6 +174,7 @@ document__create(const struct document *document)
 	json__number(object, "server_major", document->major == 0 ? -1 : document->major, 0);
 	json__text(object, "backend", document->snapshot->backend);
 	json__text(object, "phase", recovery__phase_name(document->phase));
+	json__text(object, "refused", document->refused);
 	json__count(object, "recoveries", document->snapshot->recoveries);
 	add_recovery(object, "recovery", document->present);
 	add_recovery(object, "last_recovery", document->last);

@@ -20,6 +20,7 @@ struct document
 	const struct recovery *present; /* or NULL */
 	const struct recovery *last;	/* that ended, or NULL */
 	const struct monitor_snapshot *snapshot;	/* the newest */
+	const char *refused;		/* why a server is not served, or NULL */
 };
 
 struct json_object *document__create(const struct document *document);

@@ -88,6 +88,16 @@ mailbox__publish(struct mailbox *mailbox, const struct monitor_snapshot *snapsho
 		wake(mailbox);
 }
 
+/* A server is not served, for this reason; empty: there is none any more. */
+void
+mailbox__refuse(struct mailbox *mailbox, const char *reason)
+{
+	pthread_mutex_lock(&mailbox->mutex);
+	snprintf(mailbox->mail.refused, sizeof(mailbox->mail.refused), "%s", reason);
+	pthread_mutex_unlock(&mailbox->mutex);
+	wake(mailbox);
+}
+
 /* The recovery has ended ("completed"), or goes on, and the command does nothing for it now. */
 void
 mailbox__end(struct mailbox *mailbox, const struct monitor_snapshot *snapshot,

@@ -22,6 +22,7 @@ struct mail
 	struct monitor_snapshot snapshot;	/* the newest */
 	struct monitor_snapshot ended;	/* the last one of the last recovery that ended */
 	unsigned	attach;			/* times that "cluster" was set */
+	char		refused[MONITOR_REFUSED_BYTES]; /* why a server is not served, empty: none */
 	bool		has_cluster;	/* since mail was taken last */
 	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
 };
@@ -45,6 +46,7 @@ void		mailbox__attach(struct mailbox *mailbox, const struct cluster *cluster,
 void		mailbox__publish(struct mailbox *mailbox, const struct monitor_snapshot *snapshot);
 void		mailbox__end(struct mailbox *mailbox, const struct monitor_snapshot *snapshot,
 						 const struct relations *relations, bool completed);
+void		mailbox__refuse(struct mailbox *mailbox, const char *reason);
 void		mailbox__stop(struct mailbox *mailbox);
 
 /* For the thread. */

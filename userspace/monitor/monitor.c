@@ -63,6 +63,7 @@ struct monitor
 
 	/* The thread's alone. */
 	struct monitor_snapshot snapshot;
+	char		refused[MONITOR_REFUSED_BYTES]; /* why a server is not served, empty: none */
 	struct cluster cluster;		/* to watch; dirfd is -1 if there is none */
 	struct status_socket socket;
 	gid_t		group;			/* may connect to it; -1: none */
@@ -99,6 +100,7 @@ current_document(struct monitor *monitor)
 		.present = monitor->present,
 		.last = monitor->last,
 		.snapshot = &monitor->snapshot,
+		.refused = monitor->refused[0] != '\0' ? monitor->refused : NULL,
 	};
 	struct activity_server server;
 
@@ -196,6 +198,9 @@ take_mail(struct monitor *monitor)
 
 	mailbox__take(&monitor->mailbox, &mail, &monitor->relations);
 	monitor->snapshot = mail.snapshot;
+	if (strcmp(monitor->refused, mail.refused) != 0)
+		monitor->document_us = 0;
+	memcpy(monitor->refused, mail.refused, sizeof(monitor->refused));
 	if (mail.has_ended)
 	{
 		/* It may have been too short for being seen, or this thread was held up. */
@@ -359,6 +364,13 @@ void
 monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot)
 {
 	mailbox__publish(&monitor->mailbox, snapshot);
+}
+
+/* A server is not served, for this reason; empty: there is none any more. */
+void
+monitor__refuse(struct monitor *monitor, const char *reason)
+{
+	mailbox__refuse(&monitor->mailbox, reason);
 }
 
 /* The recovery has ended, or goes on, and the command does nothing for it now. */

@@ -15,6 +15,9 @@
 /* Time between two calls of monitor__publish() at least, us. */
 #define MONITOR_PUBLISH_US		50000
 
+/* Room for the reason why a server is not served, bytes. */
+#define MONITOR_REFUSED_BYTES	128
+
 /* What the user chose. */
 struct monitor_options
 {
@@ -48,6 +51,7 @@ int			monitor__create(struct monitor **monitor, const struct monitor_options *op
 							const char *command, const char *pgdata);
 void		monitor__attach(struct monitor *monitor, const struct cluster *cluster);
 void		monitor__publish(struct monitor *monitor, const struct monitor_snapshot *snapshot);
+void		monitor__refuse(struct monitor *monitor, const char *reason);
 void		monitor__end(struct monitor *monitor, const struct monitor_snapshot *snapshot,
 						 const struct relations *relations, bool ended);
 void		monitor__destroy(struct monitor *monitor);

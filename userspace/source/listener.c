@@ -146,6 +146,16 @@ listener__accept(struct listener *listener, int socket)
 }
 
 /*
+ * Why the last client was not served; empty if it is, or if it came while another one was
+ * served.
+ */
+const char *
+listener__refusal(const struct listener *listener)
+{
+	return listener->refused.status == REDOAHEAD_BUSY ? "" : listener->refused.reason;
+}
+
+/*
  * Reply that a client is not served, and why.  A server tries again each second,
  * perhaps for days: only verdicts that differ from the last one are logged.
  */

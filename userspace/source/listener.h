@@ -26,6 +26,7 @@ int			listener__handle(struct listener *listener, int fd,
 void		listener__expire(struct listener *listener, uint64_t now_us);
 int			listener__wait_ms(const struct listener *listener, uint64_t now_us);
 void		listener__accept(struct listener *listener, int socket);
+const char *listener__refusal(const struct listener *listener);
 void		listener__refuse(struct listener *listener, int socket,
 							 const struct handshake_verdict *verdict);
 

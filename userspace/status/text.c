@@ -95,6 +95,8 @@ add_last(struct line *line, const struct values *document)
 	const struct values_recovery *last = &document->last;
 	char		number[TEXT_NUMBER_BYTES];
 
+	if (document->refused[0] != '\0')
+		add(line, "; A SERVER WAS REFUSED: %s", document->refused);
 	if (!(document->recoveries > 0))
 		return;
 	add(line, "; %.0f so far", document->recoveries);

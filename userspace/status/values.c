@@ -177,6 +177,7 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 	}
 	take_text(json, "command", document->command, sizeof(document->command));
 	take_text(json, "data_directory", document->data_directory, sizeof(document->data_directory));
+	take_text(json, "refused", document->refused, sizeof(document->refused));
 	document->server_major = number_of(json__member(json, "server_major"));
 	document->recoveries = number_of(json__member(json, "recoveries"));
 	document->has_recovery = take_recovery(&document->recovery, json__member(json, "recovery"));

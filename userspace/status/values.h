@@ -70,6 +70,7 @@ struct values
 	char		command[16];	/* serve or follow */
 	char		data_directory[VALUES_TEXT_BYTES];	/* printable */
 	double		server_major;
+	char		refused[VALUES_TEXT_BYTES]; /* why a server is not served, empty: none */
 	double		recoveries;		/* found so far */
 	bool		has_recovery;	/* there is one now */
 	bool		has_last;		/* one has ended */

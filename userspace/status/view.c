@@ -211,6 +211,8 @@ add_last(struct view *view, const struct values *document)
 	char		one[TEXT_NUMBER_BYTES];
 	char		two[TEXT_NUMBER_BYTES];
 
+	if (document->refused[0] != '\0')
+		add(view, "refused", "%s", document->refused);
 	if (document->recoveries >= 0)
 		add(view, "recoveries", "%.0f so far", document->recoveries);
 	if (!document->has_last)
