@@ -247,7 +247,7 @@ has_reread() { [ "$(stat_now blocks_reread)" -ge "$1" ]; }
 	mkdir -p "$work/hidden/PG_18_202506291/5"
 	produce --count 8
 	wait_until "the end of the session" sessions_ended 2
-	[ "$(grep -c warning: "$work/log")" -eq 1 ]
+	[ "$(grep -c "warning: tablespace" "$work/log")" -eq 1 ]
 }
 
 @test "replayed references are dropped, the one being replayed is not" {

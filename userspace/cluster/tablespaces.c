@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cluster/tablespaces.h"
@@ -15,7 +16,7 @@
 /*
  * Find a tablespace that cannot be read.  version_dir is the name of the version's directory
  * in each.  Returns their number if all can be, else -errno, and "hidden" receives its name
- * in pg_tblspc.
+ * in pg_tblspc, of digits only, or nothing if that cannot be read.
  */
 int
 tablespaces__find_hidden(int dirfd, const char *version_dir, char hidden[NAME_MAX + 1])
@@ -25,13 +26,16 @@ tablespaces__find_hidden(int dirfd, const char *version_dir, char hidden[NAME_MA
 	struct dirent *entry;
 	int			result = 0;
 
+	hidden[0] = '\0';
+	if (directory == NULL && errno != ENOENT)
+		result = -errno;
 	if (fd >= 0 && directory == NULL)
 		close(fd);
 	while (directory != NULL && result >= 0 && (entry = readdir(directory)) != NULL)
 	{
 		char		path[2 * NAME_MAX + 2];
 
-		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+		if (entry->d_name[strspn(entry->d_name, "0123456789")] != '\0')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", entry->d_name, version_dir);
 		result++;
