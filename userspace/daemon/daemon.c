@@ -20,6 +20,9 @@
 /* Time between two checks for a data directory that is not there, ms. */
 #define DIRECTORY_WAIT_MS	1000
 
+/* Such times in a row after which a directory that lacks only that of the socket is reported. */
+#define INCOMPLETE_CHECKS	3
+
 /*
  * The engine failed with err.  Go on with another one, and without io_uring if that
  * is what failed.  Returns 0 or -errno.
@@ -112,18 +115,20 @@ static void
 wait_for_directory(struct daemon *daemon)
 {
 	struct pollfd signal = {.fd = daemon->prefetch.signal_fd,.events = POLLIN};
+	unsigned	incomplete = 0; /* times that only the socket's directory was missing */
 
-	if (is_ours(daemon) && !is_complete(daemon))
-		log_warning("directory \"%s/%.*s\" of the socket is missing; create it with mode 0700",
-					daemon->prefetch.options->pgdata, socket_directory(daemon),
-					daemon->options->socket);
-	else
-		log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what "
-					"comes in its place", daemon->prefetch.options->pgdata);
+	log_warning("data directory \"%s\" was moved, replaced, removed or emptied; serving what comes "
+				"in its place", daemon->prefetch.options->pgdata);
 	notify__status("waiting for a data directory");
 	do
 	{
 		notify__alive(clock__now_us());
+		/* A restore that still runs may bring it. */
+		incomplete = is_ours(daemon) && !is_complete(daemon) ? incomplete + 1 : 0;
+		if (incomplete == INCOMPLETE_CHECKS)
+			log_warning("directory \"%s/%.*s\" of the socket is missing; create it with mode 0700",
+						daemon->prefetch.options->pgdata, socket_directory(daemon),
+						daemon->options->socket);
 		if (poll(&signal, 1, DIRECTORY_WAIT_MS) > 0)
 			prefetch__handle_signal(&daemon->prefetch);
 	} while (!daemon->prefetch.stop && !is_complete(daemon));
