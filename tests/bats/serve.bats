@@ -139,9 +139,17 @@ load lib/daemon
 	[ "$(field status)" = 1 ]
 	wait_until "the reason" shows "$refusal"
 	"$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *"[^"]*version'
-	produce --count 10 --blocks 10
-	wait_until "the end of the reason" shows '^waiting for a recovery; 1 so far'
-	"$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *null'
+	# It is gone when the server is served, which may take months.
+	mkfifo "$work/hold"
+	"$tools/ring_producer" -D "$pgdata" --count 1 --hold <"$work/hold" >"$work/first" 3>&- &
+	local first=$!
+	exec 9>"$work/hold"
+	served() { "$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *null'; }
+	wait_until "the end of the reason" served
+	grep -q 'recovery connected' "$work/log"
+	exec 9>&-
+	wait "$first"
+	wait_until "the end of the session" shows '^waiting for a recovery; 1 so far'
 }
 
 # Lost otherwise: prefetching for servers in containers, where the path is another.
@@ -392,7 +400,8 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	# The daemon makes files in both, which rm would meet.
 	mv "$pgdata/pg_stat_tmp" "$work/removed_tmp"
 	rm -r "$work/removed_tmp"
-	wait_until "the second warning" grep -q "directory \"$pgdata/pg_stat_tmp\" of the socket is missing; create it" "$work/log"
+	wait_until "the second warning" has_warned 2
+	wait_until "what is missing" grep -q "directory \"$pgdata/pg_stat_tmp\" of the socket is missing; create it" "$work/log"
 	mv "$pgdata/PG_VERSION" "$work/"
 	mkdir "$pgdata/pg_stat_tmp"
 	mv "$work/PG_VERSION" "$pgdata/"
@@ -400,7 +409,7 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 	produce --count 100 --blocks 100 --sequential
 	wait_until "the end of the session" sessions_ended 3
 	mv "$pgdata" "$work/removed"
-	wait_until "the third warning" has_warned 2
+	wait_until "the third warning" has_warned 3
 	rm -r "$work/removed"
 	stop
 }

@@ -83,13 +83,13 @@ handle_event(struct daemon *daemon, int fd)
 		daemon->session.hung_up = true;	/* the socket carries nothing after the handshake */
 }
 
-/* Show why a server is not served; one that comes while another is has its own log for that. */
+/* Show why a server is not served, until one is; of one that comes meanwhile, afterwards. */
 static void
 publish_refusal(struct daemon *daemon)
 {
 	const char *reason = listener__refusal(daemon->listener);
 
-	if (daemon->prefetch.runs || strcmp(reason, daemon->refused) == 0)
+	if (strcmp(reason, daemon->refused) == 0 || (daemon->prefetch.runs && reason[0] != '\0'))
 		return;
 	snprintf(daemon->refused, sizeof(daemon->refused), "%s", reason);
 	monitor__refuse(daemon->prefetch.monitor, reason);
