@@ -45,6 +45,8 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	settings "$DATA" "${redoahead_settings[@]}"
 	run -0 check
 	reports ok data_directory "$DATA belongs to .*, mode 0700"
+	run -0 as_server_user env -C "$PATCHED" "$WORK/redoahead" check -D "$DATA" --bindir bin
+	reports ok server "PostgreSQL $pg_major\.[0-9]+, patched"
 	reports ok control_file "blocks of 8192 bytes, WAL segments of 1 MB; it was shut down cleanly"
 	reports ok server "PostgreSQL $pg_major[.0-9a-z]*, patched: redoahead serve is for it"
 	reports ok configuration
@@ -263,10 +265,18 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 	# Root is told to do it as the owner, who could have put a link to another directory there.
 	run -1 "$WORK/redoahead" check -D "$DATA"
 	reports problem data_directory "; sudo -u $redoahead_user install -d -m 700 $DATA/pg_stat_tmp"
+	# A user without a name, as in a container.
+	chown -R 54321 "$DATA"
+	chmod 755 "$DATA"
+	run -1 "$WORK/redoahead" check -D "$DATA"
+	reports problem data_directory "; sudo -u '#54321' chmod 0700 $DATA"
 }
 
 # Lost otherwise: what a daemon reads of a tablespace that is hidden from it.
 @test "a tablespace that cannot be read" {
+	run -1 check
+	reports ok tablespaces "none outside"
+	as_server_user touch "$DATA/pg_tblspc/1;x"
 	run -1 check
 	reports ok tablespaces "none outside"
 	as_server_user ln -s "$CASE/hidden" "$DATA/pg_tblspc/70000"

@@ -173,9 +173,7 @@ check__run(const struct check_options *options, bool *problems)
 		check__try_bpf(&check);
 	if (err == 0 && geteuid() == 0)
 	{
-		snprintf(check.as_owner, sizeof(check.as_owner), "sudo -u ");
-		check__user(check.as_owner + strlen(check.as_owner), check.cluster.uid);
-		strcat(check.as_owner, " ");
+		check__sudo(check.as_owner, check.cluster.uid);
 		err = cluster__become_owner(&check.cluster);
 	}
 	check.owner = geteuid() == check.cluster.uid;

@@ -19,8 +19,9 @@
 /* Room for a path as a word of a shell, bytes. */
 #define CHECK_WORD_BYTES	(4 * PATH_MAX + 3)
 
-/* Room for the name of a user, bytes. */
+/* Room for the name of a user, and for a command as that user, bytes. */
 #define CHECK_USER_BYTES	64
+#define CHECK_SUDO_BYTES	(CHECK_USER_BYTES + 16)
 
 /* What is known of the server's program. */
 enum server_kind
@@ -45,8 +46,8 @@ struct check
 	struct cluster cluster;
 	char		pgdata[CHECK_WORD_BYTES];	/* its path, as a word of a shell */
 	bool		owner;			/* this process runs as the owner of the data directory */
-	char		as_owner[CHECK_USER_BYTES + 16];	/* what a command begins with, so that root does it as
-													 * the owner, who may put a link anywhere */
+	char		as_owner[CHECK_SUDO_BYTES]; /* what a command begins with, so that root does it as
+											 * the owner, who may put a link anywhere */
 	bool		running;		/* a server runs on it */
 	char		psql[CHECK_WORD_BYTES + 32];	/* command that connects to it; empty: it takes no
 												 * connections */
@@ -84,8 +85,13 @@ void		check__try_bpf(struct check *check);
 /* A size as text, in the largest unit of which it has one. */
 void		check__size(char text[CHECK_SIZE_BYTES], uint64_t bytes);
 
+/* What a command that does something as a user begins with. */
+void		check__sudo(char sudo[CHECK_SUDO_BYTES], uid_t uid);
+
+/* What a command that changes a file begins with: nothing, or as the owner if root does it. */
+const char *check__as_owner(const struct check *check, const char *path);
+
 /* A path as a word of a shell. */
-void		check__user(char name[CHECK_USER_BYTES], uid_t uid);
 void		check__word(char word[CHECK_WORD_BYTES], const char *path);
 
 /* The remedy for a setting: what to type for this value. */

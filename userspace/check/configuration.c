@@ -149,6 +149,7 @@ check__set(struct check *check, const char *name, const char *value, bool restar
 {
 	const struct config_setting *setting = config__find(&check->config, name);
 	const char *file = setting != NULL ? setting->origin : check->config_file;
+	const char *as_owner = check__as_owner(check, file);
 	char		quoted[512];
 	char		word[CHECK_WORD_BYTES];
 
@@ -166,9 +167,9 @@ check__set(struct check *check, const char *name, const char *value, bool restar
 	else
 	{
 		check__word(word, file);
-		if (check->as_owner[0] != '\0')
-			needs__remedy(&check->needs, "echo \"%s = '%s'\" | %stee -a %s", name, value,
-						  check->as_owner, word);
+		if (as_owner[0] != '\0')
+			needs__remedy(&check->needs, "echo \"%s = '%s'\" | %stee -a %s", name, value, as_owner,
+						  word);
 		else
 			needs__remedy(&check->needs, "echo \"%s = '%s'\" >>%s", name, value, word);
 	}

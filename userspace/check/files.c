@@ -2,8 +2,10 @@
  * files.c
  *		Needs of the data directory: owner and mode, control file, page cache.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +24,8 @@
 #define FORBIDDEN_MODE	(S_IWGRP | S_IRWXO)
 
 /* Name of a user, or the number. */
-void
-check__user(char name[CHECK_USER_BYTES], uid_t uid)
+static void
+find_user(uid_t uid, char name[CHECK_USER_BYTES])
 {
 	struct passwd *user = getpwuid(uid);
 
@@ -31,6 +33,38 @@ check__user(char name[CHECK_USER_BYTES], uid_t uid)
 		snprintf(name, CHECK_USER_BYTES, "%s", user->pw_name);
 	else
 		snprintf(name, CHECK_USER_BYTES, "%u", (unsigned) uid);
+}
+
+/* What a command that does something as a user begins with. */
+void
+check__sudo(char sudo[CHECK_SUDO_BYTES], uid_t uid)
+{
+	char		user[CHECK_USER_BYTES];
+
+	find_user(uid, user);
+	snprintf(sudo, CHECK_SUDO_BYTES, isdigit((unsigned char) user[0]) ? "sudo -u '#%s' " :
+			 "sudo -u %s ", user);
+}
+
+/*
+ * What a command that changes a file begins with.  Where nobody but root could put a link in
+ * the place of the file, or of a directory that it is in, root need not become the owner, who
+ * may have no right to change it.
+ */
+const char *
+check__as_owner(const struct check *check, const char *path)
+{
+	char		part[PATH_MAX];
+	struct stat st;
+
+	snprintf(part, sizeof(part), "%s", path);
+	while (lstat(part, &st) == 0 && st.st_uid == 0 && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+	{
+		if (strcmp(part, "/") == 0)
+			return "";
+		dirname(part);
+	}
+	return check->as_owner;
 }
 
 /* Owner and mode: those with which the server starts, and with which the daemon may work. */
@@ -42,11 +76,12 @@ check__data_directory(struct check *check)
 	struct needs *needs = &check->needs;
 	char		owner[CHECK_USER_BYTES];
 	char		user[CHECK_USER_BYTES];
+	char		sudo[CHECK_SUDO_BYTES];
 	struct stat st;
 	struct stat socket;
 
-	check__user(owner, check->cluster.uid);
-	check__user(user, geteuid());
+	find_user(check->cluster.uid, owner);
+	find_user(geteuid(), user);
 	if (fstat(check->cluster.dirfd, &st) < 0)
 		st.st_mode = 0;
 	if (check->cluster.uid == 0)
@@ -67,7 +102,8 @@ check__data_directory(struct check *check)
 		needs__add(needs, "data_directory", NEED_PROBLEM,
 				   "%s belongs to %s, but this is %s, whom the daemon cannot work as", path, owner,
 				   user);
-		needs__remedy(needs, "sudo -u %s redoahead check -D %s", owner, word);
+		check__sudo(sudo, check->cluster.uid);
+		needs__remedy(needs, "%sredoahead check -D %s", sudo, word);
 	}
 	else if (faccessat(check->cluster.dirfd, "pg_wal", R_OK | X_OK, AT_EACCESS) < 0)
 	{

@@ -145,8 +145,10 @@ find_program(struct check *check)
 
 	if (check->options->bindir != NULL)
 	{
-		snprintf(path, sizeof(path), "%s/postgres", check->options->bindir);
-		(void) take_program(check, path);
+		/* It is run in another working directory. */
+		if (realpath(check->options->bindir, path) != NULL &&
+			strlen(path) + sizeof("/postgres") <= sizeof(path))
+			(void) take_program(check, strcat(path, "/postgres"));
 		return;
 	}
 	if (check->start.program[0] != '\0' && take_program(check, check->start.program))
@@ -288,7 +290,9 @@ report_missing(struct check *check, const char *directory)
 	snprintf(bindir, sizeof(bindir), "%s", check->program);
 	check__word(word, dirname(bindir));
 	needs__add(&check->needs, "extension", NEED_PROBLEM, "redoahead.so is not in %s", directory);
-	needs__remedy(&check->needs, "make install-extension PG_CONFIG=%s/pg_config", word);
+	/* make runs that program. */
+	needs__remedy(&check->needs, "%smake install-extension PG_CONFIG=%s/pg_config",
+				  check__as_owner(check, check->program), word);
 }
 
 /* A setting, or a value of one, that only patched servers know; NULL if there is none. */
