@@ -159,7 +159,6 @@ segments_of_updates() {
 nobody_prefaults() { flock -n "$spool/prefaulted" true; }
 has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 
-# Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.
 # Else recovery would end where its WAL ended when it was fetched ahead.
 @test "a segment that is still being written is fetched again when the server requests it" {
 	local size
@@ -183,6 +182,7 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[2]}"
 }
 
+# Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.
 @test "what redo of the next segments needs is read, unless follow does that" {
 	local listed resident
 	segments_of_updates

@@ -78,7 +78,8 @@ drop_rights(void)
 /*
  * Become a program that this process's user may have chosen, though another user started
  * this process: without capabilities, a terminal, that user's working directory, other
- * descriptors than 0 to 2, and other variables than $PGUSER.  For a child.  Returns -errno if that fails.
+ * descriptors than 0 to 2, and other variables than $PGUSER.  For a child.  Returns -errno if
+ * that fails.
  */
 int
 confined__exec(const char *program, const char *const arguments[])
