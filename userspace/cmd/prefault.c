@@ -2,6 +2,9 @@
  * prefault.c
  *		`redoahead prefault`: its options.  What it does is in prefault/.
  */
+#include <unistd.h>
+
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "engine/setup.h"
@@ -59,5 +62,12 @@ cmd__prefault(int argc, char **argv)
 		return EXIT_FAILED;
 	values.options.words = values.words.words;
 	values.options.word_count = values.words.count;
+	/* It would run as the owner, whose other processes could change it, and use our terminal. */
+	if (values.options.decompress != NULL && geteuid() == 0)
+	{
+		log_error("--decompress runs no command for root; start this as the owner of the data "
+				  "directory");
+		return EXIT_FAILED;
+	}
 	return prefault__run(&values.options, NULL) < 0 ? EXIT_FAILED : EXIT_OK;
 }

@@ -335,28 +335,12 @@ take_ranges(struct prefault *prefault)
 	return err;
 }
 
-/*
- * May the user's command be run?  It would run as the owner, whose other processes could
- * change it while it runs, and type on the terminal of whoever started it.
- */
-static int
-check_command(const struct prefault *prefault)
-{
-	if (prefault->options->decompress == NULL || geteuid() == prefault->cluster.uid)
-		return 0;
-	log_error("--decompress runs no command for another user than the owner of \"%s\"; start "
-			  "this as user %u", prefault->cluster.path, (unsigned) prefault->cluster.uid);
-	return -EPERM;
-}
-
 /* Open the cluster as its owner, and learn its layout.  Returns 0 or -errno. */
 static int
 open_cluster(struct prefault *prefault)
 {
 	int			err = cluster__open(&prefault->cluster, prefault->options->pgdata);
 
-	if (err == 0)
-		err = check_command(prefault);
 	if (err == 0)
 		err = cluster__become_owner(&prefault->cluster);
 	if (err < 0)
