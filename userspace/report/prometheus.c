@@ -67,6 +67,7 @@ static const char *const backends[] = {"io_uring", "fadvise", NULL};
 #define STATES(name, part, states, help) \
 	{name, "gauge", FORM_STATES, part, name, name, states, help}
 
+/* The first is what is known of a daemon that does not respond. */
 static const struct family families[] = {
 	DOCUMENT("up", FORM_KNOWN, "pid", "1 if the daemon responds, 0 if there is none"),
 	DOCUMENT("build_info", FORM_BUILD, "program_version",
@@ -74,6 +75,8 @@ static const struct family families[] = {
 	DOCUMENT("status_timestamp_seconds", FORM_NUMBER, "time",
 			 "Unix time at which the daemon reported the metrics"),
 	DOCUMENT("uptime_seconds", FORM_NUMBER, "uptime_seconds", "Time since the daemon started"),
+	DOCUMENT("server_refused", FORM_KNOWN, "refused",
+			 "1 if the daemon does not serve a server that has tried to connect, otherwise 0"),
 	STATES("backend", NULL, backends, "How blocks are read; 1 for the one in use"),
 	STATES("phase", NULL, phases, "What the server does; 1 for the present phase"),
 	{"recoveries_total", "counter", FORM_NUMBER, NULL, "recoveries", NULL, NULL,
@@ -383,7 +386,7 @@ prometheus__write(FILE *file, struct json_object *document)
 		return -EINVAL;
 	writer.directory = json_object_get_string(directory);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
-		if (up || families[i].form == FORM_KNOWN)
+		if (up || i == 0)
 			write_family(&writer, &families[i]);
 	if (fflush(file) != 0)
 		return -errno;
