@@ -116,7 +116,7 @@ TEST(older_pages_do_not_count)
 /* A switch may stand anywhere, also at the end of a page, into which its header does not fit. */
 TEST(switch_makes_a_segment_whole)
 {
-	for (uint32_t bytes = 8; bytes < 2 * WRITER_PAGE; bytes += 8)
+	for (uint32_t bytes = WRITER_PAGE - 200; bytes < WRITER_PAGE + 40; bytes += 8)
 	{
 		free(writer.wal);
 		writer_begin(&writer, 2);
