@@ -4,41 +4,8 @@
 
 load lib/machine
 load lib/servers
+load lib/checking
 bats_require_minimum_version 1.5.0
-
-without=("$redoahead_root/build/tests/tools/without_call")
-
-setup_file() {
-	suite_begin
-	make_cluster "$WORK/cluster" full_page_writes=on
-}
-
-setup() {
-	case_begin
-	copy_cluster "$WORK/cluster" "$DATA"
-	bindir=$PATCHED/bin
-}
-
-# Check as the owner; a program before it is part of the command.
-check() { as_server_user "$WORK/redoahead" check -D "$DATA" --bindir "$bindir" "$@"; }
-
-# Status, and what must be in finding or remedy, of a need.
-reports() {					# STATUS NEED [PATTERN]
-	local line
-	line=$(grep -E "^[a-z]+ +$2 " <<<"$output") && [[ $line == "$1 "* ]] && [[ $line =~ ${3:-} ]] && return
-	printf 'expected: %s %s %s\nreported:\n%s\n' "$1" "$2" "${3:-}" "$output" >&2
-	return 1
-}
-
-# Run the remedy of a need, where psql would go to another server by itself.
-cure() {					# NEED
-	local remedy
-	remedy=$(check --json | python3 -c '
-import json, sys
-print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.argv[1]))' "$1")
-	echo "remedy: $remedy"
-	as_server_user env PATH="$PATCHED/bin:$PATH" PGHOST=/nonexistent PGPORT=1 PGDATABASE=postgres bash -c "$remedy" >/dev/null
-}
 
 # Lost otherwise: a DBA does not learn in minutes whether all is there.
 @test "a patched server with the extension has no problem" {
@@ -235,78 +202,10 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 }
 
 # Lost otherwise: the advice to start as the owner.
-@test "the directory of another user" {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to be another user"
-	run -2 setpriv --reuid=65534 --regid=65534 --clear-groups "$WORK/redoahead" check -D "$DATA"
-	[[ $output == *"belongs to user"*"start it as the owner or as root"* ]]
-	chmod -R g+rX "$DATA"
-	run -1 setpriv --reuid=65534 --regid="$(stat -c %g "$DATA")" --clear-groups "$WORK/redoahead" check -D "$DATA"
-	reports problem data_directory "sudo -u $redoahead_user redoahead check -D $DATA"
-}
-
 # Lost otherwise: mode and owner with which the server does not start.
-@test "mode and owner of the data directory" {
-	chmod 750 "$DATA"
-	run -1 check
-	reports ok data_directory "mode 0750"
-	chmod 755 "$DATA"
-	run -1 check
-	reports problem data_directory "mode 0755.*chmod 0700 $DATA"
-	cure data_directory
-	[ "$(stat -c %a "$DATA")" = 700 ]
-	mv "$DATA/pg_wal" "$CASE/wal"
-	run -1 check
-	reports problem data_directory "pg_wal cannot be read: No such file"
-	mv "$CASE/wal" "$DATA/pg_wal"
-	rmdir "$DATA/pg_stat_tmp"
-	run -1 check
-	reports problem data_directory "pg_stat_tmp, .*; install -d -m 700 $DATA/pg_stat_tmp"
-	[ "$(id -u)" -eq 0 ] || return 0
-	# Root is told to do it as the owner, who could have put a link to another directory there.
-	run -1 "$WORK/redoahead" check -D "$DATA"
-	reports problem data_directory "; sudo -u $redoahead_user install -d -m 700 $DATA/pg_stat_tmp"
-	# A user without a name, as in a container.
-	chown -R 54321 "$DATA"
-	chmod 755 "$DATA"
-	run -1 "$WORK/redoahead" check -D "$DATA"
-	reports problem data_directory "; sudo -u '#54321' chmod 0700 $DATA"
-}
-
 # Lost otherwise: what a daemon reads of a tablespace that is hidden from it.
-@test "a tablespace that cannot be read" {
-	run -1 check
-	reports ok tablespaces "none outside"
-	as_server_user touch "$DATA/pg_tblspc/1;x"
-	run -1 check
-	reports ok tablespaces "none outside"
-	as_server_user ln -s "$CASE/hidden" "$DATA/pg_tblspc/70000"
-	run -1 check
-	reports problem tablespaces "pg_tblspc/70000 cannot be read: No such file.*namei -l $DATA/pg_tblspc/70000"
-	as_server_user mkdir -p "$CASE/hidden/$(basename "$(as_server_user "$PATCHED/bin/pg_controldata" "$DATA" |
-		sed -n "s/^Catalog version number: */PG_${pg_major}_/p")")"
-	run -1 check
-	reports ok tablespaces "one, which can be read"
-}
-
 # Lost otherwise: root's files, if the owner's path leads to a directory such as /tmp, in which
 # root's rights would not be given up.
-@test "a directory of root's, and one that others can write to" {
-	[ "$(id -u)" -eq 0 ] || skip "must be root to make one"
-	chown root "$DATA"
-	run -1 "$WORK/redoahead" check -D "$DATA"
-	reports problem data_directory "belongs to root"
-	chmod 1777 "$DATA"
-	run -2 "$WORK/redoahead" check -D "$DATA"
-	[[ $output == *"$DATA\" belongs to root, and others can write to it"* ]]
-	for command in "serve --timeline $CASE/timeline" follow "prefault --dry-run" status "trace --output $CASE/trace"; do
-		echo "# $command"
-		# shellcheck disable=SC2086
-		run timeout 10 "$WORK/redoahead" $command -D "$DATA"
-		[[ $status != 0 && $status != 124 && $output == *"belongs to root, and others can write to it"* ]]
-	done
-	[ ! -e "$CASE/timeline" ] && [ ! -e "$CASE/trace" ]
-}
-
 # Lost otherwise: what a damaged cluster needs; and other needs with it.
 @test "a damaged control file, and settings that are garbage" {
 	truncate -s 100 "$DATA/global/pg_control"
@@ -364,29 +263,6 @@ print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.a
 }
 
 # Lost otherwise: the owner of a data directory has root run a program.
-@test "programs that the data directory names are not run by root, nor if others can write them" {
-	mkdir "$CASE/bin"
-	printf '#!/bin/sh\n{ env; echo leads $$ = $(ps -o sid= -p $$), at $(pwd); } >%s/run\necho "postgres (PostgreSQL) %s.6"\n' \
-		"$CASE" "$pg_major" >"$CASE/bin/postgres"
-	chmod 777 "$CASE/bin/postgres"
-	bindir=$CASE/bin run -0 check
-	reports warning server "cannot be read, or is no server"
-	[ ! -e "$CASE/run" ]
-	chmod 755 "$CASE/bin/postgres"
-	[ "$(id -u)" -eq 0 ] || return 0
-	printf '%s "-D" "%s"\n' "$CASE/bin/postgres" "$DATA" >"$DATA/postmaster.opts"
-	# As the owner it may run, without what is root's: environment, terminal, working directory.
-	chown "$redoahead_user" "$CASE/bin" "$CASE/bin/postgres"
-	SECRET=secret run -0 "$WORK/redoahead" check -D "$DATA"
-	[ "$(stat -c %U "$CASE/run")" = "$redoahead_user" ]
-	no grep -qi secret "$CASE/run"
-	grep -qE '^leads ([0-9]+) = \1, at /$' "$CASE/run"
-	rm "$CASE/run"
-	chown -R root "$CASE/bin" "$DATA"
-	run -1 "$WORK/redoahead" check -D "$DATA"
-	[ ! -e "$CASE/run" ]
-}
-
 # Lost otherwise: why reads are slow in a container.
 @test "io_uring and cachestat that are refused" {
 	local error

@@ -212,3 +212,23 @@ EOP
 	wait_until "the end of the session" sessions_ended 3
 	[ "$(grep -c "$unseen" "$work/log")" -eq 2 ]
 }
+
+# Lost otherwise: after an upgrade of one of both, that they do not fit; all looks well.
+@test "the status has why a server is not served, until one is" {
+	local refusal='waiting for a recovery; A SERVER WAS REFUSED: .*version'
+	relation base/5/16384 10
+	start --
+	wait_until "the status socket" test -S "$(status_socket)"
+	shows() { "$redoahead" status -D "$pgdata" | grep -qE "$1"; }
+	shows '^waiting for a recovery$'
+	produce --abi-version 99
+	[ "$(field status)" = 1 ]
+	wait_until "the reason" shows "$refusal"
+	"$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *"[^"]*version'
+	# It is gone when the server is served, which may take months.
+	connect_server
+	served() { "$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *null'; }
+	wait_until "the end of the reason" served
+	disconnect_server
+	wait_until "the end of the session" shows '^waiting for a recovery; 1 so far'
+}

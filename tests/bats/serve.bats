@@ -127,31 +127,6 @@ load lib/daemon
 	[ "$(field status)" = 0 ]
 }
 
-# Lost otherwise: after an upgrade of one of both, that they do not fit; all looks well.
-@test "the status has why a server is not served, until one is" {
-	local refusal='waiting for a recovery; A SERVER WAS REFUSED: .*version'
-	relation base/5/16384 10
-	start --
-	wait_until "the status socket" has_status_socket
-	shows() { "$redoahead" status -D "$pgdata" | grep -qE "$1"; }
-	shows '^waiting for a recovery$'
-	produce --abi-version 99
-	[ "$(field status)" = 1 ]
-	wait_until "the reason" shows "$refusal"
-	"$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *"[^"]*version'
-	# It is gone when the server is served, which may take months.
-	mkfifo "$work/hold"
-	"$tools/ring_producer" -D "$pgdata" --count 1 --hold <"$work/hold" >"$work/first" 3>&- &
-	local first=$!
-	exec 9>"$work/hold"
-	served() { "$redoahead" status -D "$pgdata" --json | grep -qE '"refused": *null'; }
-	wait_until "the end of the reason" served
-	grep -q 'recovery connected' "$work/log"
-	exec 9>&-
-	wait "$first"
-	wait_until "the end of the session" shows '^waiting for a recovery; 1 so far'
-}
-
 # Lost otherwise: prefetching for servers in containers, where the path is another.
 @test "a server in another mount namespace may see the data directory elsewhere" {
 	[ "$(id -u)" = 0 ] || skip "needs root"
