@@ -184,6 +184,15 @@ TEST(test_states)
 	expect(6, "redoahead_phase{");
 }
 
+/* Lost otherwise: an alert about a server that is not served. */
+TEST(test_refused)
+{
+	assert_int_equal(write_json("{\"data_directory\": \"/d\", \"pid\": 1, \"refused\": \"why\"}"), 0);
+	expect(1, "redoahead_server_refused{data_directory=\"/d\"} 1\n");
+	assert_int_equal(write_json("{\"data_directory\": \"/d\", \"pid\": 1, \"refused\": null}"), 0);
+	expect(1, "redoahead_server_refused{data_directory=\"/d\"} 0\n");
+}
+
 /* Lost otherwise: a document that is not ours would be read as zero, or not at all. */
 TEST(test_wrong_types)
 {
@@ -279,8 +288,8 @@ TEST(test_all_counters)
 		}
 	}
 	assert_true(samples > 30);
-	/* Each sample has been found, but for up, build_info, two backends, phases and limits. */
-	expect(samples + 1 + 1 + 2 + 5 + 6, "\nredoahead_");
+	/* Each sample has been found, but for up, build_info, server_refused, two backends, phases and limits. */
+	expect(samples + 1 + 1 + 1 + 2 + 5 + 6, "\nredoahead_");
 	json_object_put(document);
 }
 
