@@ -97,3 +97,19 @@ bats_require_minimum_version 1.5.0
 	run -1 "$WORK/redoahead" check -D "$DATA"
 	[ ! -e "$CASE/run" ]
 }
+
+# Lost otherwise: root's terminal, on which processes of the owner could type that trace the child
+# which shows whether memory can be read.
+@test "what the owner may trace of a check that root has started has nothing of root's" {
+	local child
+	[ "$(id -u)" -eq 0 ] || skip "must be root"
+	need_strace
+	strace -f -qq -e trace=setsid,chdir,close_range,prctl -o "$CASE/calls" \
+		"$WORK/redoahead" check -D "$DATA" --bindir "$STOCK/bin" || [ $? -eq 1 ]
+	child=$(sed -n 's/^\([0-9]*\) *prctl(PR_SET_DUMPABLE, .*) = 0$/\1/p' "$CASE/calls")
+	[ -n "$child" ] || { cat "$CASE/calls"; return 1; }
+	sed -nE "s/^$child +//p" "$CASE/calls" | sed '/PR_SET_DUMPABLE/q' >"$CASE/before"
+	grep -q '^setsid() ' "$CASE/before"
+	grep -q '^chdir("/") *= 0' "$CASE/before"
+	grep -q '^close_range(0, ' "$CASE/before"
+}
