@@ -200,8 +200,9 @@ cluster__close(struct cluster *cluster)
 }
 
 /*
- * Refuse a directory of root's that others can write to, such as /tmp: a path of another user
- * may lead there, to files that he has made, and for root's directory no rights are dropped.
+ * Refuse a directory of root's that others can write to, such as /tmp: the path may be another
+ * user's, and lead to files that this user has made; and for root's directory no rights are
+ * dropped.
  */
 int
 cluster__check_owner(const struct cluster *cluster)
