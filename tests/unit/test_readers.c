@@ -161,6 +161,25 @@ without_connections_nobody_does(void **state)
 	write_file("postmaster.pid", "");
 }
 
+/* Lost otherwise: prefetching while the files of thousands of sessions are read. */
+static void
+many_sessions_are_checked_less_often(void **state)
+{
+	struct readers readers = {0};
+
+	assert_int_equal(readers__pause_us(0), SECOND / 4);
+	assert_int_equal(readers__pause_us(20000), SECOND);
+	/* Before what was read last does not count any more. */
+	assert_true(readers__pause_us(10 * SECOND) < 5 * SECOND);
+	(void) readers__active(&readers, &cluster, true, 10 * SECOND);
+	assert_in_range(readers.pause_us, SECOND / 4, 5 * SECOND - 1);
+	assert_int_equal(readers.checked_us, 10 * SECOND);
+	(void) readers__active(&readers, &cluster, true, 10 * SECOND + readers.pause_us - 1);
+	assert_int_equal(readers.checked_us, 10 * SECOND);
+	(void) readers__active(&readers, &cluster, true, 10 * SECOND + readers.pause_us);
+	assert_int_not_equal(readers.checked_us, 10 * SECOND);
+}
+
 /* Does the server take connections, by its file with this socket's directory and state? */
 static bool
 takes_connections(const char *socket_directory, const char *server_state)
@@ -214,6 +233,7 @@ main(void)
 		cmocka_unit_test(sessions_that_read_count),
 		cmocka_unit_test(others_do_not),
 		cmocka_unit_test(without_connections_nobody_does),
+		cmocka_unit_test(many_sessions_are_checked_less_often),
 		cmocka_unit_test(only_a_ready_server_takes_connections),
 		cmocka_unit_test(in_crash_recovery_it_takes_none),
 	};

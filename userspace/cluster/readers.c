@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cluster/processes.h"
 #include "cluster/readers.h"
@@ -17,6 +18,13 @@
 
 /* Time between two checks, us. */
 #define CHECK_US		250000
+
+/*
+ * A check reads two files of each session, some 25 us.  A server with thousands of them is
+ * checked less often, so that this takes a fiftieth of the time, but at least this often, us.
+ */
+#define CHECK_SHARE		50
+#define LONGEST_US		2500000
 
 /* What was read within this time counts, us; so long, too, after sessions become possible. */
 #define ACTIVE_US		5000000
@@ -68,6 +76,15 @@ read_total(struct readers *readers, const struct cluster *cluster, uint64_t *byt
 	return err == 0;
 }
 
+/* Time from one check to the next if the first one took so long, both in us. */
+uint64_t
+readers__pause_us(uint64_t check_us)
+{
+	uint64_t	pause_us = check_us * CHECK_SHARE;
+
+	return pause_us < CHECK_US ? CHECK_US : pause_us > LONGEST_US ? LONGEST_US : pause_us;
+}
+
 /*
  * Do they?  "allowed" is whether the server takes connections.  To be called often.
  */
@@ -76,6 +93,7 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 				uint64_t now_us)
 {
 	uint64_t	read_bytes = 0;
+	uint64_t	started_us;
 
 	if (!allowed)
 	{
@@ -84,13 +102,15 @@ readers__active(struct readers *readers, const struct cluster *cluster, bool all
 	}
 	if (readers->checked_us == 0)
 		readers->active_us = now_us;
-	if (now_us - readers->checked_us >= CHECK_US)
+	if (now_us - readers->checked_us >= readers->pause_us)
 	{
+		started_us = clock__now_us();
 		readers->checked_us = now_us;
 		if (!read_total(readers, cluster, &read_bytes) ||
 			read_bytes > readers->read_bytes)	/* it falls when a session ends */
 			readers->active_us = now_us;
 		readers->read_bytes = read_bytes;
+		readers->pause_us = readers__pause_us(clock__now_us() - started_us);
 	}
 	return now_us - readers->active_us < ACTIVE_US;
 }
