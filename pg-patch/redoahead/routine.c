@@ -414,6 +414,7 @@ prefetch_take_record(XLogReaderState *reader)
 }
 
 static XLogPrefetchRoutine prefetch_routine = {
+	.version = XLOG_PREFETCH_ROUTINE_VERSION,
 	.configure = prefetch_configure,
 	.record_decoded = prefetch_record_decoded,
 	.prefetch_block = prefetch_block,
