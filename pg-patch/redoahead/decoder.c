@@ -26,7 +26,6 @@
 #include "access/xlogrecovery.h"
 #include "access/xlogutils.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "storage/s_lock.h"
 #include "utils/ps_status.h"
 #include "utils/wait_event.h"
@@ -35,6 +34,7 @@
 #include "decoder.h"
 #include "settings.h"
 #include "submit.h"
+#include "worker.h"
 
 /*
  * The decoder sleeps for a millisecond when it has looked ahead as far as it may.  Redo
@@ -121,15 +121,6 @@ log_refusal(const Prefetcher *p, size_t buffer_size)
 static void
 begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 {
-	BackgroundWorker worker = {
-		.bgw_name = "redoahead decoder",
-		.bgw_type = "redoahead decoder",
-		.bgw_flags = BGWORKER_SHMEM_ACCESS,
-		.bgw_start_time = BgWorkerStart_PostmasterStart,
-		.bgw_restart_time = BGW_NEVER_RESTART,
-		.bgw_library_name = "redoahead",
-		.bgw_function_name = "redoahead_decoder_main",
-	};
 	Decoder    *d = decoder;
 	size_t		buffer_size = prefetcher__decode_buffer_size(p);
 	uint32		blocks = prefetcher__recent_blocks(p, p->distance);
@@ -154,7 +145,7 @@ begin(Prefetcher *p, const DecodedXLogRecord *last, TimeLineID timeline)
 	d->prefetcher.slru = p->slru;
 	pg_atomic_write_u32(&d->busy, 1);
 
-	run.active = RegisterDynamicBackgroundWorker(&worker, NULL);
+	run.active = worker__start("redoahead decoder", "redoahead_decoder_main");
 	run.taking = run.stalled = false;
 	run.taken = run.handed = 0;
 	run.segment = 0;

@@ -38,6 +38,7 @@
 #include "common/available.h"
 #include "prefault.h"
 #include "settings.h"
+#include "worker.h"
 
 /* Linux 5.14 */
 #ifndef MADV_POPULATE_READ
@@ -131,16 +132,6 @@ populate(int from, int to, int how)
 void
 prefault__start(Prefault *p)
 {
-	BackgroundWorker worker = {
-		.bgw_name = "redoahead prefault",
-		.bgw_type = "redoahead prefault",
-		.bgw_flags = BGWORKER_SHMEM_ACCESS,
-		.bgw_start_time = BgWorkerStart_PostmasterStart,
-		.bgw_restart_time = BGW_NEVER_RESTART,
-		.bgw_library_name = "redoahead",
-		.bgw_function_name = "redoahead_prefault_main",
-	};
-
 	/* With huge pages there is nothing to gain. */
 	if (p->mapped > 0 || redoahead_prefault == 0 || !shared ||
 		strcmp(GetConfigOption("huge_pages_status", false, false), "on") == 0)
@@ -149,7 +140,7 @@ prefault__start(Prefault *p)
 	p->frontier = 0;
 	prefault__advance(p, 0);
 	if (p->mapped > 0)
-		(void) RegisterDynamicBackgroundWorker(&worker, NULL);
+		(void) worker__start("redoahead prefault", "redoahead_prefault_main");
 }
 
 /*

@@ -55,6 +55,16 @@ need_io_uring() {
 	no grep -q 'prefault' "$DATA.log"
 }
 
+# Lost otherwise: the server.  Workers of a second copy of the library crashed, and the server with
+# them, again and again.
+@test "the workers are of the library that the server has loaded, by whatever path" {
+	as_server_user cp "$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so" "$WORK/copy.so"
+	with_settings "shared_preload_libraries=$WORK/copy" redoahead.decoder=on \
+		redoahead.lookahead=4096 log_min_messages=debug1
+	grep -q 'starting background worker process "redoahead prefault"' "$DATA.log"
+	[ "$(nproc)" -eq 1 ] || grep -q 'taking records from the decoder' "$DATA.log"
+}
+
 # Lost otherwise: WAL is not read ahead, or the wrong part of it, and names of segments
 # are wrong where a segment is not 1 MB.
 with_segments_of() {		# MEGABYTES
