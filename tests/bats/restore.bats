@@ -46,38 +46,6 @@ load lib/restoring
 	done
 }
 
-@test "exit statuses, signals, and no partial files" {
-	run -1 restore "$(fetch_command)" 0000000100000009000000AA pg_wal/RECOVERYXLOG
-	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
-	run -3 restore ': %f %p; exit 3' "${segments[0]}" pg_wal/RECOVERYXLOG
-	run -127 restore 'no_such_command %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
-	# On SIGTERM of its command, the server ends quietly.
-	run restore ': %f %p; kill -TERM $$' "${segments[0]}" pg_wal/RECOVERYXLOG
-	[ "$status" -eq 143 ]
-	# What the command has restored, the server judges: it refuses a file of another size,
-	# and must not take it for the end of the archive.
-	restore ": %f; echo half > %p" "${segments[0]}" pg_wal/RECOVERYXLOG
-	[ "$(cat "$CASE/server/pg_wal/RECOVERYXLOG")" = half ]
-	run -1 restore ": %f; cp $WORK/archive/${segments[0]} %p; exit 1" "${segments[0]}" pg_wal/RECOVERYXLOG
-	[ ! -e "$CASE/server/pg_wal/RECOVERYXLOG" ]
-	[ -z "$(spooled)" ]
-	# The next one that fails does no harm.
-	restore "[ %f = ${segments[0]} ] && cp $WORK/archive/%f %p || { echo half > %p; exit 1; }" "${segments[0]}" pg_wal/RECOVERYXLOG
-	settled
-	[ -z "$(spooled)" ]
-	# Nor does one that is wrong.
-	restore --jobs 3 "if [ %f = ${segments[0]} ]; then cp $WORK/archive/%f %p; else cp $WORK/archive/${segments[8]} %p; fi" "${segments[0]}" pg_wal/RECOVERYXLOG
-	settled
-	[ -z "$(spooled)" ]
-	run -1 restore ": %f %p; exit 1" "${segments[1]}" pg_wal/RECOVERYXLOG
-	restore --jobs 0 ": %f; printf '%%s' %% > %p" 00000002.history pg_wal/RECOVERYHISTORY
-	[ "$(cat "$CASE/server/pg_wal/RECOVERYHISTORY")" = % ]
-	# pg_rewind, and whoever wants a file elsewhere, gets the plain command.
-	restore "cp $WORK/archive/%f %p" "${segments[3]}" "$CASE/server/pg_wal/${segments[3]}"
-	cmp "$CASE/server/pg_wal/${segments[3]}" "$WORK/archive/${segments[3]}"
-	[ -z "$(spooled)" ]
-}
-
 @test "a spool that a crash left is not believed" {
 	restore --jobs 2 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
 	settled
@@ -292,40 +260,6 @@ hangs() { [ "$(pgrep -fxc "sleep $forever" || true)" = "$1" ]; }
 	echo "fetched: $fetched"
 	# One for the server, then half of the 6 MB that are left.
 	[ "$fetched" -eq 4 ]
-}
-
-# Lost otherwise: why segments are not fetched ahead, on NFS without locks for example.
-@test "where files cannot be locked, the server gets its segment, and the reason is logged" {
-	as_user=("${as_user[@]}" "$redoahead_root/build/tests/tools/without_call" flock ENOSYS)
-	run -0 restore --jobs 4 "$(fetch_command)" "${segments[0]}" pg_wal/RECOVERYXLOG
-	[[ $output == *'cannot use segments in "pg_wal/redoahead.spool": Function not implemented; no segment is fetched ahead'* ]]
-	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[0]}"
-	settled
-	[ "$(cat "$CASE/notes")" = "${segments[0]}" ]
-}
-
-# Lost otherwise: lines of the server's log that begin with <4>, where its stderr is not the journal.
-@test "only in the journal, messages have a priority" {
-	local stderr=$CASE/stderr
-	: >"$stderr"
-	JOURNAL_STREAM=$(stat -c %d:%i "$stderr") "$WORK/redoahead" check -D "$CASE/none" 2>"$stderr" || true
-	grep -q '^<3>redoahead: error: ' "$stderr"
-	JOURNAL_STREAM=1:2 "$WORK/redoahead" check -D "$CASE/none" 2>"$stderr" || true
-	grep -q '^redoahead: error: ' "$stderr"
-}
-
-# Lost otherwise: WAL, for the server would take a smaller status for the end of the archive.
-@test "wrong usage ends recovery" {
-	run -126 restore 'cp %f %p' "${segments[0]}"
-	grep -q 'give COMMAND, %f and %p: 2 words are not three' <<<"$output"
-	# Lost otherwise: all of the archive but a segment.  Eight commands write the server's file.
-	run -126 restore "cp $WORK/archive/${segments[0]} pg_wal/RECOVERYXLOG" "${segments[0]}" pg_wal/RECOVERYXLOG
-	grep -q 'COMMAND names no file: write %%f and %%p in it' <<<"$output"
-	run -126 restore 'cp %f pg_wal/RECOVERYXLOG' "${segments[0]}" pg_wal/RECOVERYXLOG
-	run -126 restore --jobs 65 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
-	grep -q 'not a number from 0 to 64' <<<"$output"
-	run -127 "$WORK/redoahead" restoer 'cp %f %p' "${segments[0]}" pg_wal/RECOVERYXLOG
-	grep -q 'no command "restoer"' <<<"$output"
 }
 
 # Lost otherwise: the server in a container, which would take our processes for its own.

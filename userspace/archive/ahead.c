@@ -89,7 +89,7 @@ start_fetching(const struct restore_options *options, const struct spool *spool,
 			   const char *name)
 {
 	char		path[PATH_MAX];
-	int			lock = spool__lock(spool, name, false);
+	int			lock = spool__lock(spool, name, 0);
 	pid_t		pid = -1;
 
 	if (lock < 0)
@@ -284,10 +284,13 @@ wait_for(struct children *children, bool adopted, uint64_t end_us, int startup)
 	}
 }
 
-/* Start all that runs in the background, and end it when the startup process ends. */
+/*
+ * Start all that runs in the background, and end it when the startup process ends.  Those that
+ * fetch get a copy of the descriptor "fetching".
+ */
 static void
 run(const struct restore_options *options, const struct spool *spool,
-	const struct spool_segment *present)
+	const struct spool_segment *present, int fetching)
 {
 	static const int signals[] = {SIGTERM, SIGKILL};
 	struct children children = {0};
@@ -309,6 +312,7 @@ run(const struct restore_options *options, const struct spool *spool,
 		if (pid > 0)
 			children.pids[children.count++] = pid;
 	}
+	close(fetching);
 	if (!options->no_prefault && startup >= 0)
 	{
 		pid_t		pid = fork_group();
@@ -337,11 +341,11 @@ run(const struct restore_options *options, const struct spool *spool,
 /*
  * Fetch the segments behind the present one in the background, and prefault them.  Does
  * not wait.  Nothing of the server's stays open: neither its log, nor files that it has
- * removed.
+ * removed.  "fetching" is a descriptor from spool__begin_fetching(), and is closed.
  */
 void
 ahead__start(const struct restore_options *options, const struct spool *spool,
-			 const struct spool_segment *present)
+			 const struct spool_segment *present, int fetching)
 {
 	pid_t		pid = fork();
 
@@ -354,11 +358,14 @@ ahead__start(const struct restore_options *options, const struct spool *spool,
 			(void) dup2(silence, STDIN_FILENO);
 			(void) dup2(silence, STDOUT_FILENO);
 			(void) dup2(silence, STDERR_FILENO);
-			(void) close_range(STDERR_FILENO + 1, ~0U, 0);
-			run(options, spool, present);
+			if (fetching > STDERR_FILENO + 1)
+				(void) close_range(STDERR_FILENO + 1, (unsigned) fetching - 1, 0);
+			(void) close_range((unsigned) fetching + 1, ~0U, 0);
+			run(options, spool, present, fetching);
 		}
 		_exit(0);
 	}
+	close(fetching);
 	if (pid > 0)
 		(void) waitpid(pid, NULL, 0);
 }

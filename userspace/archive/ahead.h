@@ -10,6 +10,6 @@
 #include "archive/spool.h"
 
 void		ahead__start(const struct restore_options *options, const struct spool *spool,
-						 const struct spool_segment *present);
+						 const struct spool_segment *present, int fetching);
 
 #endif							/* REDOAHEAD_ARCHIVE_AHEAD_H */

@@ -10,7 +10,11 @@
  * runs the command again.  What an earlier recovery or another command has left in the
  * spool is removed.
  *
- * All else (history files, requests of pg_rewind) goes to the user's command unchanged.
+ * When the command reports that the archive does not have a file, the server ends recovery.
+ * But there may have been too many of it at once, or no space beside the spool.  So it is run
+ * again, alone and with an empty spool, before the server is told.
+ *
+ * All else (requests of pg_rewind) goes to the user's command unchanged.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,8 +31,19 @@
 #include "base/log.h"
 #include "wal/segments.h"
 
-/* The name under which a server that recovers has a segment restored. */
-#define SERVER_NAME		"RECOVERYXLOG"
+/* The names under which a server that recovers has a segment and a history file restored. */
+#define SEGMENT_NAME	"RECOVERYXLOG"
+#define HISTORY_NAME	"RECOVERYHISTORY"
+
+/*
+ * The server's request waits so long at most for a command in the background that fetches the
+ * same segment, and for all others before it is run again, us.
+ */
+#define SEGMENT_WAIT_US	60000000
+#define OTHERS_WAIT_US	30000000
+
+/* Statuses by which the server concludes that the archive does not have a file: up to this one. */
+#define LAST_ABSENT		125
 
 /* End as the user's command has ended: the server distinguishes signals and statuses. */
 static int
@@ -69,6 +84,24 @@ take_from_spool(const struct restore_options *options, const struct spool *spool
 	return false;
 }
 
+/* Run the user's command, alone if need be.  Returns its status as waitpid() does. */
+static int
+run_command(const struct restore_options *options, const struct spool *spool)
+{
+	bool		alone = spool__is_quiet(spool, 0);
+	int			status = fetch__file(options->command, options->file, options->path);
+
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == 0 || WEXITSTATUS(status) > LAST_ABSENT)
+		return status;
+	if (!alone && !spool__is_quiet(spool, OTHERS_WAIT_US))
+		log_warning("commands that fetch segments ahead have not ended within %d s; \"%s\" is "
+					"requested beside them", OTHERS_WAIT_US / 1000000, options->file);
+	if (spool__clear(spool) <= 0 && alone)
+		return status;
+	(void) unlink(options->path);
+	return fetch__file(options->command, options->file, options->path);
+}
+
 /*
  * Restore a segment for a server that recovers.  Returns the status of the user's command,
  * 0 if it need not run.
@@ -77,26 +110,34 @@ static int
 restore_segment(const struct restore_options *options, struct spool *spool)
 {
 	struct spool_segment segment;
-	int			lock = spool__lock(spool, options->file, true);
-	int			err = lock < 0 ? lock : spool__begin(spool, options->command);
+	int			lock = spool__lock(spool, options->file, SEGMENT_WAIT_US);
+	int			err = lock < 0 && lock != -EWOULDBLOCK ? lock : spool__begin(spool, options->command);
 	int			status = 0;
+	int			fetching;
 
+	if (lock == -EWOULDBLOCK)
+		log_warning("the command that fetches \"%s\" ahead has not ended within %d s; running "
+					"another one", options->file, SEGMENT_WAIT_US / 1000000);
 	if (err < 0 || !take_from_spool(options, spool))
-		status = fetch__file(options->command, options->file, options->path);
+		status = run_command(options, spool);
 	if (!fetch__succeeded(status))
 		(void) unlink(options->path);	/* part of a file, if anything */
 	if (lock >= 0)
 		spool__unlock(spool, options->file, lock);
-	if (err < 0)
-		log_warning("cannot use segments in \"%s\": %s; no segment is fetched ahead", spool->path,
-					strerror(-err));
 	/* The server examines what it gets; only what follows on a segment is fetched ahead. */
 	if (err == 0 && fetch__succeeded(status) &&
 		spool__is_segment(spool, options->path, options->file, &segment))
 	{
 		spool__clean(spool, &segment, (unsigned) options->jobs);
-		ahead__start(options, spool, &segment);
+		fetching = spool__begin_fetching(spool);
+		if (fetching >= 0)
+			ahead__start(options, spool, &segment, fetching);
+		else
+			err = fetching;
 	}
+	if (err < 0)
+		log_warning("cannot use segments in \"%s\": %s; no segment is fetched ahead", spool->path,
+					strerror(-err));
 	return status;
 }
 
@@ -120,13 +161,15 @@ restore__run(const struct restore_options *options)
 	char		directory[PATH_MAX];
 	uint32_t	timeline;
 	uint64_t	segment;
+	bool		is_segment;
 	int			err;
 
 	directory_of(options->path, directory);
 	/* Of the size of segments nothing is known yet: the smallest has the most names. */
-	if (options->jobs > 0 && strcmp(wanted, SERVER_NAME) == 0 &&
+	is_segment = strcmp(wanted, SEGMENT_NAME) == 0 &&
 		strlen(options->file) == WAL_SEGMENT_NAME_LENGTH &&
-		wal_segments__parse(options->file, 1024 * 1024, &timeline, &segment))
+		wal_segments__parse(options->file, 1024 * 1024, &timeline, &segment);
+	if (options->jobs > 0 && (is_segment || strcmp(wanted, HISTORY_NAME) == 0))
 	{
 		err = spool__open(&spool, directory);
 		if (err < 0)
@@ -134,7 +177,8 @@ restore__run(const struct restore_options *options)
 						strerror(-err));
 		else
 		{
-			int			status = restore_segment(options, &spool);
+			int			status = is_segment ? restore_segment(options, &spool) :
+				run_command(options, &spool);
 
 			free(spool.recovery);
 			return end_like(status);

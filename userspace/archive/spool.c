@@ -23,15 +23,24 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "archive/spool.h"
+#include "base/clock.h"
 #include "cluster/processes.h"
 #include "wal/page.h"
 #include "wal/segments.h"
 
 /* File with the recovery that the segments are for. */
 #define RECOVERY_NAME	"recovery"
+
+/* File that all who fetch ahead have locked, shared, until they have ended. */
+#define FETCHING_NAME	"fetching"
+
+/* Time between two attempts to lock a file, and until nobody examines that one any more, us. */
+#define LOCK_WAIT_US	5000
+#define BEGIN_WAIT_US	1000000
 
 /* If this is the data directory, remember it and its system identifier. */
 static bool
@@ -116,22 +125,27 @@ lock_recovery(const struct spool *spool, bool *is_ours)
 	return err < 0 ? err : fd;
 }
 
-/* Remove all complete segments.  Returns 0 or -errno. */
-static int
-remove_segments(const struct spool *spool)
+/* Remove all complete segments.  Returns how many there were, or -errno. */
+int
+spool__clear(const struct spool *spool)
 {
 	DIR		   *directory = opendir(spool->path);
 	struct dirent *entry;
-	int			err = directory == NULL ? -errno : 0;
+	int			removed = directory == NULL ? -errno : 0;
 
-	while (err == 0 && (entry = readdir(directory)) != NULL)
-		if (strspn(entry->d_name, "0123456789ABCDEF") == WAL_SEGMENT_NAME_LENGTH &&
-			entry->d_name[WAL_SEGMENT_NAME_LENGTH] == '\0' &&
-			unlinkat(dirfd(directory), entry->d_name, 0) < 0 && errno != ENOENT)
-			err = -errno;
+	while (removed >= 0 && (entry = readdir(directory)) != NULL)
+	{
+		if (strspn(entry->d_name, "0123456789ABCDEF") != WAL_SEGMENT_NAME_LENGTH ||
+			entry->d_name[WAL_SEGMENT_NAME_LENGTH] != '\0')
+			continue;
+		if (unlinkat(dirfd(directory), entry->d_name, 0) == 0)
+			removed++;
+		else if (errno != ENOENT)
+			removed = -errno;
+	}
 	if (directory != NULL)
 		closedir(directory);
-	return err;
+	return removed;
 }
 
 /*
@@ -159,9 +173,9 @@ spool__begin(struct spool *spool, const char *command)
 	{
 		size_t		length = strlen(spool->recovery);
 
-		err = remove_segments(spool);
-		if (err == 0 && ftruncate(fd, 0) < 0)
-			err = -errno;
+		err = spool__clear(spool);
+		if (err >= 0)
+			err = ftruncate(fd, 0) < 0 ? -errno : 0;
 		if (err == 0 && pwrite(fd, spool->recovery, length, 0) != (ssize_t) length)
 			err = -ENOSPC;
 	}
@@ -246,16 +260,37 @@ spool__is_segment(const struct spool *spool, const char *path, const char *name,
 }
 
 /*
+ * Lock a file, as flock(), within a time in us; UINT64_MAX: however long it takes.  Returns 0,
+ * -EWOULDBLOCK after that time, or -errno.
+ */
+static int
+lock_within(int fd, int operation, uint64_t wait_us)
+{
+	uint64_t	begin_us = clock__now_us();
+
+	while (flock(fd, operation | LOCK_NB) < 0)
+	{
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (clock__now_us() - begin_us >= wait_us)
+			return -EWOULDBLOCK;
+		nanosleep(&(struct timespec) {.tv_nsec = LOCK_WAIT_US * 1000}, NULL);
+	}
+	return 0;
+}
+
+/*
  * Lock a segment, to fetch it.  Returns a descriptor, or -EWOULDBLOCK if somebody else
- * has it locked and we shall not wait, or -errno.
+ * has it locked for so long, in us, or -errno.
  */
 int
-spool__lock(const struct spool *spool, const char *name, bool wait)
+spool__lock(const struct spool *spool, const char *name, uint64_t wait_us)
 {
 	char		path[PATH_MAX];
 	struct stat locked;
 	struct stat present;
 	int			lock;
+	int			err;
 
 	if (spool__path(spool, name, ".lock", path) < 0)
 		return -ENAMETOOLONG;
@@ -264,13 +299,10 @@ spool__lock(const struct spool *spool, const char *name, bool wait)
 		lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		if (lock < 0)
 			return -errno;
-		if (flock(lock, LOCK_EX | (wait ? 0 : LOCK_NB)) < 0)
+		err = lock_within(lock, LOCK_EX, wait_us);
+		if (err < 0)
 		{
-			int			err = -errno;
-
 			close(lock);
-			if (err == -EINTR)
-				continue;
 			return err;
 		}
 		/* Whoever had it may have removed the file. */
@@ -303,9 +335,48 @@ spool__wait(const struct spool *spool, const char *name)
 	lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (lock < 0)
 		return;
-	while (flock(lock, LOCK_SH) < 0 && errno == EINTR)
-		;
+	(void) lock_within(lock, LOCK_SH, UINT64_MAX);
 	close(lock);
+}
+
+static int
+lock_fetching(const struct spool *spool, int operation, uint64_t wait_us)
+{
+	char		path[PATH_MAX];
+	int			fd;
+	int			err = spool__path(spool, FETCHING_NAME, "", path);
+
+	if (err < 0)
+		return err;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	err = lock_within(fd, operation, wait_us);
+	if (err == 0)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/*
+ * Begin to fetch ahead.  Returns a descriptor, or -errno; whoever fetches has a copy of it, or
+ * the process that has started him.
+ */
+int
+spool__begin_fetching(const struct spool *spool)
+{
+	return lock_fetching(spool, LOCK_SH, BEGIN_WAIT_US);
+}
+
+/* Does nobody fetch ahead any more, within so long, us? */
+bool
+spool__is_quiet(const struct spool *spool, uint64_t wait_us)
+{
+	int			fd = lock_fetching(spool, LOCK_EX, wait_us);
+
+	if (fd >= 0)
+		close(fd);
+	return fd != -EWOULDBLOCK;
 }
 
 /*
@@ -347,7 +418,7 @@ spool__clean(const struct spool *spool, const struct spool_segment *present, uns
 			 number <= present->number + ahead))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", WAL_SEGMENT_NAME_LENGTH, entry->d_name);
-		lock = spool__lock(spool, name, false);
+		lock = spool__lock(spool, name, 0);
 		if (lock < 0)
 			continue;
 		if (strcmp(entry->d_name + WAL_SEGMENT_NAME_LENGTH, ".lock") != 0 &&

@@ -35,9 +35,12 @@ int			spool__path(const struct spool *spool, const char *name, const char *suffi
 						char path[PATH_MAX]);
 bool		spool__is_segment(const struct spool *spool, const char *path, const char *name,
 							  struct spool_segment *segment);
-int			spool__lock(const struct spool *spool, const char *name, bool wait);
+int			spool__clear(const struct spool *spool);
+int			spool__lock(const struct spool *spool, const char *name, uint64_t wait_us);
 void		spool__unlock(const struct spool *spool, const char *name, int lock);
 void		spool__wait(const struct spool *spool, const char *name);
+int			spool__begin_fetching(const struct spool *spool);
+bool		spool__is_quiet(const struct spool *spool, uint64_t wait_us);
 bool		spool__is_followed(const struct spool *spool);
 void		spool__clean(const struct spool *spool, const struct spool_segment *present,
 						 unsigned ahead);

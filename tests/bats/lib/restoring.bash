@@ -40,8 +40,8 @@ restore() {					# [OPTION...] COMMAND FILE PATH
 }
 
 fetch_command() { echo "$WORK/fetch $WORK/archive $CASE/notes %f %p ${1-}"; }	# [HOW]
-# What is in the spool beside the note for which recovery that is.
-spooled() { ls -I recovery "$spool"; }
+# What is in the spool beside the files that have no segment.
+spooled() { ls -I recovery -I fetching "$spool"; }
 # Do no processes of ours run any more?
 nothing_restores() { ! pgrep -f "$WORK/redoahead restore" >/dev/null; }
 settled() { wait_until "the end of the background" nothing_restores; }
