@@ -130,7 +130,9 @@ check-postgresql: ## Run PostgreSQL's own tests on the patched server, or some: 
 	$(Q)tests/run $(ONLY) postgresql
 
 install: all ## Install program, man pages, units, completion, examples (DESTDIR, prefix)
-	$(Q)install -D -m 755 build/redoahead '$(DESTDIR)$(bindir)/redoahead'
+	@# A restore_command that is not found ends recovery: it is replaced in one step.
+	$(Q)install -D -m 755 build/redoahead '$(DESTDIR)$(bindir)/redoahead.new'
+	$(Q)mv -f '$(DESTDIR)$(bindir)/redoahead.new' '$(DESTDIR)$(bindir)/redoahead'
 	$(Q)install -D -m 644 scripts/completion/redoahead '$(DESTDIR)$(completiondir)/redoahead'
 	$(Q)set -e; for page in $(MAN_PAGES); do \
 		install -D -m 644 "$$page" "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; done
