@@ -212,7 +212,7 @@ read_reply(Connection *c, uint64 now)
 		return drop(c, now, "connection refused by daemon: %s", reply.reason);
 	}
 	if (reply.version != REDOAHEAD_ABI_VERSION)
-		return drop(c, now, "daemon has protocol version %u, server has %u; install the same release of both",
+		return drop(c, now, "daemon has protocol version %u, server has %u; install the same release of both, and restart the server and the daemon",
 					reply.version, REDOAHEAD_ABI_VERSION);
 
 	c->state = CONNECTION_CONNECTED;

@@ -30,7 +30,7 @@ recover_with_fake() {		# MODE PATTERN...
 
 @test "a daemon of another protocol version is not used, and both versions are named" {
 	recover_with_fake wrong-version \
-		"${no_daemon}daemon has protocol version 5, server has 4; install the same release of both$meanwhile"
+		"${no_daemon}daemon has protocol version 5, server has 4; install the same release of both, and restart the server and the daemon$meanwhile"
 }
 
 @test "a daemon that refuses is not used, and its reason is logged and bounded" {

@@ -76,8 +76,10 @@ handshake__parse(const void *message, size_t bytes, struct redoahead_handshake *
 					  "not a redoahead handshake; check who connects to this socket");
 	else if (handshake->version != REDOAHEAD_ABI_VERSION)
 		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION,
-					  "daemon has version %d, server %u; install matching versions",
-					  REDOAHEAD_ABI_VERSION, handshake->version);
+					  "daemon has version %d, server %u; %s", REDOAHEAD_ABI_VERSION,
+					  handshake->version, handshake->version < REDOAHEAD_ABI_VERSION ?
+					  "install the new extension and restart the server" :
+					  "install the new program and restart the daemon");
 	else if (bytes != sizeof(*handshake))
 		handshake__refuse(verdict, REDOAHEAD_BAD_VERSION,
 					  "handshake of %zu bytes, not %zu; install matching versions",
