@@ -252,4 +252,17 @@ TEST(command_of_the_server)
 	startcommand__free(&command);
 }
 
+/* Lost otherwise: full_page_writes, by a remedy against what only pg_upgrade has set. */
+TEST(settings_of_pg_upgrade_do_not_count)
+{
+	static struct startcommand command;
+	char		text[] = "/usr/lib/postgresql/18/bin/postgres \"-D\" \"/data\" \"-b\" \"-c\" "
+		"\"full_page_writes=off\" \"-c\" \"config_file=/etc/postgresql.conf\"\n";
+
+	assert_int_equal(startcommand__parse(&command, text), 0);
+	assert_int_equal(command.settings.count, 1);
+	assert_string_equal(config__get(&command.settings, "config_file", ""), "/etc/postgresql.conf");
+	startcommand__free(&command);
+}
+
 UNIT_MAIN(make_root, remove_root, set_up, tear_down)

@@ -15,9 +15,12 @@
 /* Longest file, bytes. */
 #define MAX_BYTES	(64 * 1024)
 
-/* Take NAME=VALUE; long options have dashes where the name has underscores. */
+/*
+ * Take NAME=VALUE; long options have dashes where the name has underscores.  Of a server that
+ * pg_upgrade has started, with settings of its own, only the configuration file counts.
+ */
 static int
-take(struct startcommand *command, char *assignment)
+take(struct startcommand *command, char *assignment, bool upgrade)
 {
 	char	   *equals = strchr(assignment, '=');
 
@@ -27,6 +30,8 @@ take(struct startcommand *command, char *assignment)
 	for (char *at = assignment; *at != '\0'; at++)
 		if (*at == '-')
 			*at = '_';
+	if (upgrade && strcmp(assignment, "config_file") != 0)
+		return 0;
 	return config__add(&command->settings, assignment, equals + 1, STARTCOMMAND_ORIGIN, 0);
 }
 
@@ -35,6 +40,7 @@ int
 startcommand__parse(struct startcommand *command, char *text)
 {
 	bool		is_setting = false;
+	bool		upgrade = strstr(text, " \"-b\"") != NULL;
 	int			err = 0;
 	char	   *at;
 
@@ -58,11 +64,11 @@ startcommand__parse(struct startcommand *command, char *text)
 		else
 			word[strcspn(word, "\"")] = '\0';
 		if (is_setting)
-			err = take(command, word);
+			err = take(command, word, upgrade);
 		else if (strncmp(word, "--", 2) == 0)
-			err = take(command, word + 2);
+			err = take(command, word + 2, upgrade);
 		else if (strncmp(word, "-c", 2) == 0 && word[2] != '\0')
-			err = take(command, word + 2);
+			err = take(command, word + 2, upgrade);
 		is_setting = !is_setting && strcmp(word, "-c") == 0;
 	}
 	return err;
