@@ -117,6 +117,25 @@ bats_require_minimum_version 1.5.0
 	settings "$DATA" shared_preload_libraries=redoahead
 	run -1 check
 	reports problem extension "does not start; remove it in .*auto.conf, line [0-9]+"
+	# All of them at once.
+	settings "$DATA" wal_keep_block_data=on wal_compression=lz4:transform
+	run -1 check
+	[ "$(grep -cE '^problem +extension .*does not start; remove it in ' <<<"$output")" -eq 3 ]
+}
+
+# Lost otherwise: why a daemon refuses the server although both packages have the same version.
+@test "a server that runs with the library of before an upgrade is reported" {
+	local library=$CASE/redoahead.so
+	as_server_user cp "$("$PATCHED/bin/pg_config" --pkglibdir)/redoahead.so" "$library"
+	settings "$DATA" "shared_preload_libraries=$library"
+	start_server "$PATCHED" "$DATA"
+	run check
+	reports ok extension "is preloaded"
+	as_server_user cp "$library" "$library.new"
+	as_server_user mv "$library.new" "$library"
+	run check
+	reports warning extension "replaced since the server was started.*restart the server"
+	stop_server "$DATA"
 }
 
 # Lost otherwise: the wrong file is read, and all settings with it.

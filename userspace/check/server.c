@@ -21,6 +21,7 @@
 
 #include "base/confined.h"
 #include "check/check_internal.h"
+#include "cluster/processes.h"
 #include "cluster/symbol.h"
 
 /* A function of patched servers, which the extension calls. */
@@ -295,22 +296,6 @@ report_missing(struct check *check, const char *directory)
 				  check__as_owner(check, check->program), word);
 }
 
-/* A setting, or a value of one, that only patched servers know; NULL if there is none. */
-static const struct config_setting *
-patched_setting(struct check *check)
-{
-	static const char *const names[] = {"wal_keep_block_data", "clear_page_space"};
-	const struct config_setting *setting = config__find(&check->config, "wal_compression");
-
-	if (setting != NULL &&
-		(strchr(setting->value, ':') != NULL || strncasecmp(setting->value, "zlib", 4) == 0))
-		return setting;
-	setting = NULL;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && setting == NULL; i++)
-		setting = config__find(&check->config, names[i]);
-	return setting;
-}
-
 /* The remedy against a setting with which the server does not start. */
 static void
 tell_to_remove(struct needs *needs, const struct config_setting *setting)
@@ -321,12 +306,49 @@ tell_to_remove(struct needs *needs, const struct config_setting *setting)
 		needs__remedy(needs, "start the server without it on its command line");
 }
 
+/* Does a stock server not start with this setting? */
+static bool
+is_patched_only(const struct config_setting *setting)
+{
+	if (strcmp(setting->name, "shared_preload_libraries") == 0)
+		return config_value__lists(setting->value, "redoahead");
+	return strcmp(setting->name, "wal_compression") != 0 || strchr(setting->value, ':') != NULL ||
+		strncasecmp(setting->value, "zlib", 4) == 0;
+}
+
+/* Report the settings with which a stock server does not start.  Returns how many there are. */
+static unsigned
+report_patched_settings(struct check *check)
+{
+	static const char *const names[] = {
+		"shared_preload_libraries", "wal_compression", "wal_keep_block_data", "clear_page_space",
+	};
+	struct needs *needs = &check->needs;
+	unsigned	count = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		const struct config_setting *setting = config__find(&check->config, names[i]);
+
+		if (setting == NULL || !is_patched_only(setting))
+			continue;
+		if (i == 0)
+			needs__add(needs, "extension", NEED_PROBLEM, "a stock server cannot load redoahead, and "
+					   "%s names it: the server does not start", setting->name);
+		else
+			needs__add(needs, "extension", NEED_PROBLEM, "a stock server does not know %s = %s: it "
+					   "does not start", setting->name, setting->value);
+		tell_to_remove(needs, setting);
+		count++;
+	}
+	return count;
+}
+
 /* The extension on a server that is not known to be patched, which must not be told to load it. */
 static void
 report_unneeded(struct check *check, bool preloaded)
 {
 	struct needs *needs = &check->needs;
-	const struct config_setting *setting = config__find(&check->config, "shared_preload_libraries");
 
 	if (check->kind == SERVER_UNKNOWN && !preloaded)
 	{
@@ -336,20 +358,27 @@ report_unneeded(struct check *check, bool preloaded)
 	}
 	else if (check->kind == SERVER_UNKNOWN)
 		needs__add(needs, "extension", NEED_OK, "preloaded");
-	else if (preloaded)
-	{
-		needs__add(needs, "extension", NEED_PROBLEM, "a stock server cannot load redoahead, and "
-				   "shared_preload_libraries names it: the server does not start");
-		tell_to_remove(needs, setting);
-	}
-	else if ((setting = patched_setting(check)) != NULL)
-	{
-		needs__add(needs, "extension", NEED_PROBLEM, "a stock server does not know %s = %s: it does "
-				   "not start", setting->name, setting->value);
-		tell_to_remove(needs, setting);
-	}
-	else
+	else if (report_patched_settings(check) == 0)
 		needs__add(needs, "extension", NEED_OK, "a stock server needs none");
+}
+
+/* Does the server run with a library that has been replaced since it was started? */
+static bool
+is_library_replaced(const struct cluster *cluster)
+{
+	pid_t		postmaster = processes__postmaster(cluster);
+	char		path[64];
+	char		line[PATH_MAX + 128];
+	FILE	   *maps;
+	bool		replaced = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int) postmaster);
+	maps = postmaster > 0 ? fopen(path, "re") : NULL;
+	while (maps != NULL && !replaced && fgets(line, sizeof(line), maps) != NULL)
+		replaced = strstr(line, "/redoahead.so (deleted)") != NULL;
+	if (maps != NULL)
+		fclose(maps);
+	return replaced;
 }
 
 /* The extension: its library is installed and preloaded, if the server is patched. */
@@ -371,6 +400,12 @@ check__extension(struct check *check)
 		return;
 	else if (check->kind != SERVER_PATCHED)
 		report_unneeded(check, preloaded);
+	else if (preloaded && is_library_replaced(&check->cluster))
+	{
+		needs__add(needs, "extension", NEED_WARNING, "the library has been replaced since the "
+				   "server was started, which goes on with the former one");
+		needs__remedy(needs, "restart the server when that suits you");
+	}
 	else if (preloaded)
 		needs__add(needs, "extension", NEED_OK, "%s is preloaded", library);
 	else
