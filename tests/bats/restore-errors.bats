@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What `redoahead restore` tells the server when something fails: the command, what is fetched
-# ahead, or its own usage.  A status up to 125 is the end of the archive to the server.
+# What `redoahead restore` reports to the server when something fails: the command, what is
+# fetched ahead, or its own usage.  A status up to 125 is the end of the archive to the server.
 
 bats_require_minimum_version 1.5.0
 load lib/servers
@@ -75,8 +75,9 @@ load lib/restoring
 	settled
 	[ "$(spooled | wc -l)" -eq 2 ]
 	as_server_user touch "$CASE/server/full"
-	restore --jobs 2 "$command" "${segments[5]}" pg_wal/RECOVERYXLOG
+	run -0 restore --jobs 2 "$command" "${segments[5]}" pg_wal/RECOVERYXLOG
 	settled
+	[[ $output == *"the command for \"${segments[5]}\" failed with status 1 "*"use a lower --jobs"* ]]
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[5]}"
 }
 

@@ -9,12 +9,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
 
 #include "archive/spool.h"
+#include "base/clock.h"
 
 #define SEGMENT	"000000010000000000000001"
 
@@ -55,10 +57,12 @@ make_file(const char *name)
 TEST(segment_is_waited_for_so_long)
 {
 	int			lock = spool__lock(&spool, SEGMENT, 0);
+	uint64_t	begin_us = clock__now_us();
 
 	assert_true(lock >= 0);
 	assert_int_equal(spool__lock(&spool, SEGMENT, 0), -EWOULDBLOCK);
 	assert_int_equal(spool__lock(&spool, SEGMENT, 20000), -EWOULDBLOCK);
+	assert_true(clock__now_us() - begin_us >= 20000);
 	spool__unlock(&spool, SEGMENT, lock);
 	lock = spool__lock(&spool, SEGMENT, 0);
 	assert_true(lock >= 0);
@@ -66,45 +70,47 @@ TEST(segment_is_waited_for_so_long)
 }
 
 /* Lost otherwise: the end of the WAL, where commands beside the server's let that fail. */
-TEST(it_is_quiet_when_the_last_process_has_ended)
+TEST(it_is_idle_when_the_last_process_has_ended)
 {
 	int			fetching;
 	pid_t		pid;
 
-	assert_true(spool__is_quiet(&spool, 0));
+	assert_true(spool__is_idle(&spool, 0));
 	fetching = spool__begin_fetching(&spool);
 	assert_true(fetching >= 0);
 	pid = fork();
 	if (pid == 0)
 	{
+		(void) prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
 		_exit(0);
 	}
 	assert_true(pid > 0);
 	close(fetching);
-	assert_false(spool__is_quiet(&spool, 0));
-	assert_false(spool__is_quiet(&spool, 20000));
+	assert_false(spool__is_idle(&spool, 0));
+	assert_false(spool__is_idle(&spool, 20000));
 	/* Another request may begin beside it. */
 	fetching = spool__begin_fetching(&spool);
 	assert_true(fetching >= 0);
 	close(fetching);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_true(spool__is_quiet(&spool, 0));
+	assert_true(spool__is_idle(&spool, 0));
 }
 
-/* Lost otherwise: a segment that is being written, or what is known of the recovery. */
-TEST(only_complete_segments_are_cleared)
+/* Lost otherwise: space that the server's own request needs, or what is known of the recovery. */
+TEST(all_segments_are_cleared)
 {
 	assert_int_equal(spool__clear(&spool), 0);
 	make_file(SEGMENT);
 	make_file("000000010000000000000002");
 	make_file("000000010000000000000003.12.tmp");
 	make_file("recovery");
-	assert_int_equal(spool__clear(&spool), 2);
+	make_file(SEGMENT ".lock");
+	assert_int_equal(spool__clear(&spool), 3);
 	assert_int_equal(spool__clear(&spool), 0);
 	assert_int_equal(chdir(spool.path), 0);
-	assert_int_equal(unlink("000000010000000000000003.12.tmp") | unlink("recovery"), 0);
+	assert_int_equal(unlink(SEGMENT ".lock") | unlink("recovery"), 0);
 	assert_int_equal(chdir("/"), 0);
 }
 

@@ -47,6 +47,9 @@
 /* What is to end has this time for it before it is killed, us. */
 #define END_WAIT_US			5000000
 
+/* What runs in the background for longer hangs, us. */
+#define LIMIT_US			UINT64_C(1800000000)
+
 /* Segments that have been prefaulted and not been requested. */
 struct prefaulted
 {
@@ -285,8 +288,8 @@ wait_for(struct children *children, bool adopted, uint64_t end_us, int startup)
 }
 
 /*
- * Start all that runs in the background, and end it when the startup process ends.  Those that
- * fetch get a copy of the descriptor "fetching".
+ * Start all that runs in the background, and end it when the startup process ends, or when it
+ * hangs.  Those that fetch get a copy of the descriptor "fetching".
  */
 static void
 run(const struct restore_options *options, const struct spool *spool,
@@ -326,7 +329,7 @@ run(const struct restore_options *options, const struct spool *spool,
 			children.pids[children.count++] = pid;
 	}
 	children.left = children.count;
-	wait_for(&children, false, UINT64_MAX, startup);
+	wait_for(&children, false, clock__now_us() + LIMIT_US, startup);
 	for (unsigned n = 0; n < 2 && children.left > 0; n++)
 	{
 		for (unsigned i = 0; i < children.count; i++)

@@ -11,8 +11,8 @@
  * spool is removed.
  *
  * When the command reports that the archive does not have a file, the server ends recovery.
- * But there may have been too many of it at once, or no space beside the spool.  So it is run
- * again, alone and with an empty spool, before the server is told.
+ * But too many of it may have run at once, or there was no space beside the spool.  So it is run
+ * once more, alone and with an empty spool, and that status counts.
  *
  * All else (requests of pg_rewind) goes to the user's command unchanged.
  */
@@ -36,8 +36,8 @@
 #define HISTORY_NAME	"RECOVERYHISTORY"
 
 /*
- * The server's request waits so long at most for a command in the background that fetches the
- * same segment, and for all others before it is run again, us.
+ * Maximum time that the server's request waits for a command in the background that fetches the
+ * same segment, and for all of them before its own is run again, us.
  */
 #define SEGMENT_WAIT_US	60000000
 #define OTHERS_WAIT_US	30000000
@@ -88,18 +88,24 @@ take_from_spool(const struct restore_options *options, const struct spool *spool
 static int
 run_command(const struct restore_options *options, const struct spool *spool)
 {
-	bool		alone = spool__is_quiet(spool, 0);
+	bool		alone = spool__is_idle(spool, 0);
 	int			status = fetch__file(options->command, options->file, options->path);
+	int			first;
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == 0 || WEXITSTATUS(status) > LAST_ABSENT)
 		return status;
-	if (!alone && !spool__is_quiet(spool, OTHERS_WAIT_US))
+	if (!alone && !spool__is_idle(spool, OTHERS_WAIT_US))
 		log_warning("commands that fetch segments ahead have not ended within %d s; \"%s\" is "
 					"requested beside them", OTHERS_WAIT_US / 1000000, options->file);
 	if (spool__clear(spool) <= 0 && alone)
 		return status;
 	(void) unlink(options->path);
-	return fetch__file(options->command, options->file, options->path);
+	first = WEXITSTATUS(status);
+	status = fetch__file(options->command, options->file, options->path);
+	if (fetch__succeeded(status))
+		log_warning("the command for \"%s\" failed with status %d beside others or a full spool, and "
+					"succeeded alone; use a lower --jobs", options->file, first);
+	return status;
 }
 
 /*
@@ -172,10 +178,10 @@ restore__run(const struct restore_options *options)
 	if (options->jobs > 0 && (is_segment || strcmp(wanted, HISTORY_NAME) == 0))
 	{
 		err = spool__open(&spool, directory);
-		if (err < 0)
+		if (err < 0 && is_segment)
 			log_warning("cannot make \"%s\": %s; no segment is fetched ahead", spool.path,
 						strerror(-err));
-		else
+		if (err == 0)
 		{
 			int			status = is_segment ? restore_segment(options, &spool) :
 				run_command(options, &spool);

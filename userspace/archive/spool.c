@@ -35,11 +35,11 @@
 /* File with the recovery that the segments are for. */
 #define RECOVERY_NAME	"recovery"
 
-/* File that all who fetch ahead have locked, shared, until they have ended. */
+/* File that each process that fetches ahead has locked, shared, until it ends. */
 #define FETCHING_NAME	"fetching"
 
-/* Time between two attempts to lock a file, and until nobody examines that one any more, us. */
-#define LOCK_WAIT_US	5000
+/* Time between two attempts to lock a file, us; and for which another process examines that one. */
+#define LOCK_WAIT_US	1000
 #define BEGIN_WAIT_US	1000000
 
 /* If this is the data directory, remember it and its system identifier. */
@@ -125,7 +125,10 @@ lock_recovery(const struct spool *spool, bool *is_ours)
 	return err < 0 ? err : fd;
 }
 
-/* Remove all complete segments.  Returns how many there were, or -errno. */
+/*
+ * Remove all segments, also those that are being written: they are not fetched then.  Returns how
+ * many there were, or -errno.
+ */
 int
 spool__clear(const struct spool *spool)
 {
@@ -135,8 +138,10 @@ spool__clear(const struct spool *spool)
 
 	while (removed >= 0 && (entry = readdir(directory)) != NULL)
 	{
-		if (strspn(entry->d_name, "0123456789ABCDEF") != WAL_SEGMENT_NAME_LENGTH ||
-			entry->d_name[WAL_SEGMENT_NAME_LENGTH] != '\0')
+		const char *suffix = entry->d_name + strspn(entry->d_name, "0123456789ABCDEF");
+
+		if (suffix != entry->d_name + WAL_SEGMENT_NAME_LENGTH ||
+			(suffix[0] != '\0' && strstr(suffix, ".tmp") == NULL))
 			continue;
 		if (unlinkat(dirfd(directory), entry->d_name, 0) == 0)
 			removed++;
@@ -268,7 +273,7 @@ lock_within(int fd, int operation, uint64_t wait_us)
 {
 	uint64_t	begin_us = clock__now_us();
 
-	while (flock(fd, operation | LOCK_NB) < 0)
+	while (flock(fd, operation | (wait_us == UINT64_MAX ? 0 : LOCK_NB)) < 0)
 	{
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
@@ -359,8 +364,8 @@ lock_fetching(const struct spool *spool, int operation, uint64_t wait_us)
 }
 
 /*
- * Begin to fetch ahead.  Returns a descriptor, or -errno; whoever fetches has a copy of it, or
- * the process that has started him.
+ * Begin to fetch ahead.  Returns a descriptor, or -errno.  Each process that fetches keeps a copy
+ * of it open.
  */
 int
 spool__begin_fetching(const struct spool *spool)
@@ -368,9 +373,9 @@ spool__begin_fetching(const struct spool *spool)
 	return lock_fetching(spool, LOCK_SH, BEGIN_WAIT_US);
 }
 
-/* Does nobody fetch ahead any more, within so long, us? */
+/* Does no process fetch ahead, now or within so long, us? */
 bool
-spool__is_quiet(const struct spool *spool, uint64_t wait_us)
+spool__is_idle(const struct spool *spool, uint64_t wait_us)
 {
 	int			fd = lock_fetching(spool, LOCK_EX, wait_us);
 

@@ -40,7 +40,7 @@ int			spool__lock(const struct spool *spool, const char *name, uint64_t wait_us)
 void		spool__unlock(const struct spool *spool, const char *name, int lock);
 void		spool__wait(const struct spool *spool, const char *name);
 int			spool__begin_fetching(const struct spool *spool);
-bool		spool__is_quiet(const struct spool *spool, uint64_t wait_us);
+bool		spool__is_idle(const struct spool *spool, uint64_t wait_us);
 bool		spool__is_followed(const struct spool *spool);
 void		spool__clean(const struct spool *spool, const struct spool_segment *present,
 						 unsigned ahead);

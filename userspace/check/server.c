@@ -403,7 +403,7 @@ check__extension(struct check *check)
 	else if (preloaded && is_library_replaced(&check->cluster))
 	{
 		needs__add(needs, "extension", NEED_WARNING, "the library has been replaced since the "
-				   "server was started, which goes on with the former one");
+				   "server was started, which uses the old one until it is restarted");
 		needs__remedy(needs, "restart the server when that suits you");
 	}
 	else if (preloaded)

@@ -141,6 +141,29 @@ def load_documents(server, workload):
                       'FROM generate_series(1, 50)')
 
 
+# ---------- queue tables that are filled and truncated, beside updates ----------
+
+UPDATES_PER_QUEUE_FILL = 8
+
+
+def prepare_queues(server, workload):
+    prepare_pgbench(server, workload)
+    for queue in range(CLIENTS):
+        server.sql(f'CREATE TABLE queue{queue} (id int, body text)')
+    server.sql("""CREATE FUNCTION fill(queue int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        EXECUTE format('INSERT INTO queue%s SELECT i, md5(i::text) FROM generate_series(1, 300) i', queue);
+        IF random() < 0.3 THEN EXECUTE format('TRUNCATE queue%s', queue); END IF; END $$""")
+
+
+def load_queues(server, workload):
+    script = server.socket_directory + '/queues.sql'
+    update = (f'\\set aid random(1, 100000 * {workload.scale})\n'
+              'UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;\n')
+    with host.create(script, encoding='utf-8') as file:
+        file.write(UPDATES_PER_QUEUE_FILL * update + 'SELECT fill(:client_id);\n')
+    return run_transactions(server, workload.amount, '-f', script)
+
+
 # ---------- updates of single rows of a table of two integers ----------
 
 def prepare_narrow(server, workload):
@@ -215,6 +238,10 @@ def make_workloads(size):
         Workload('documents', f'{pick(2048, 128)} MB of WAL of inserts of documents of up to 16 kB, '
                  'stored out of line, full_page_writes off', 0, pick(2048, 128) << 20,
                  without_images, prepare_documents, load_documents),
+        Workload('queues', f'{pick(10000, 1000)} transactions of 8 updates of pgbench_accounts, scale '
+                 f'{pick(50, 5)}, and 300 rows into one of 8 tables, three in ten of which truncate it, '
+                 'full_page_writes off', pick(50, 5), pick(10000, 1000), without_images,
+                 prepare_queues, load_queues),
         Workload('cached', 'pgbench -N, few blocks, each with a full-page image first: '
                  'redo finds all in shared buffers', pick(10, 2), pick(800000, 40000),
                  with_images, prepare_pgbench, load_simple_update),

@@ -11,6 +11,7 @@ CONFIGS = {
     'insert-index': STOCK_COLD + ('redoahead', 'follow', 'off-warm', 'follow-warm', 'decoder',
                                   'no-defer', 'before'),
     'documents': STOCK_COLD + ('redoahead', 'follow', 'no-defer', 'before'),
+    'queues': STOCK_COLD + ('redoahead', 'follow', 'no-defer', 'before'),
     'cached': ('off', 'default', 'redoahead', 'follow', 'decoder', 'no-defer', 'before'),
 }
 
