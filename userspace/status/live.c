@@ -45,11 +45,11 @@ struct live
 	struct view view;			/* the screen */
 };
 
-/* Block the signals that end this, and the one that reports another size of the terminal. */
+/* Block the signals that end or stop this, and the one that reports another size of the terminal. */
 static int
 open_signals(void)
 {
-	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH};
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
 	sigset_t	signals;
 	int			fd;
 
@@ -100,7 +100,23 @@ show(struct live *live, bool is_new)
 	return 0;
 }
 
-/* Take a signal; true if it ends this. */
+/*
+ * Stop, as a user has requested, until SIGCONT.  On the full screen ncurses handles the signal,
+ * which it must not do in the middle of a call of malloc() or of its own.
+ */
+static void
+stop(void)
+{
+	sigset_t	signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTSTP);
+	(void) raise(SIGTSTP);
+	(void) sigprocmask(SIG_UNBLOCK, &signals, NULL);
+	(void) sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+/* Take the signals that have come; true if one ends this. */
 static bool
 take_signal(struct live *live)
 {
@@ -108,7 +124,9 @@ take_signal(struct live *live)
 	bool		end = false;
 
 	while (read(live->signals, &info, sizeof(info)) == (ssize_t) sizeof(info))
-		if (info.ssi_signo != SIGWINCH)
+		if (info.ssi_signo == SIGTSTP)
+			stop();
+		else if (info.ssi_signo != SIGWINCH)
 			end = true;
 		else if (live->full)
 			screen__resize();

@@ -2,8 +2,8 @@
  * screen.c
  *		The full screen of a terminal, by ncurses, which nothing else here knows.
  *
- * There is one at most.  Signals are the caller's: ncurses must not handle them, so they
- * are blocked when it begins.
+ * There is one at most.  Signals are the caller's: they are blocked, and ncurses handles none
+ * but SIGTSTP, when the caller lets it.
  */
 #include <stdlib.h>
 #include <string.h>
