@@ -40,7 +40,7 @@ drop_own_settings() {
 
 # Make a directory, or find one, that no other user can change; prints its real path.
 claim_directory() {			# DIRECTORY OPTION-THAT-NAMES-IT
-	PYTHONPATH=$redoahead_root/scripts/lib python3 -B -c '
+	PYTHONPATH=$redoahead_root/scripts/lib /usr/bin/python3 -B -c '
 import sys
 from bench import host
 try:

@@ -203,7 +203,7 @@ load lib/bench
 @test "compactify: time of all shapes, and instructions, the same each time" {
 	command -v valgrind >/dev/null || skip "valgrind is missing; install valgrind"
 	# Pages of which one tuple has been removed.
-	python3 - "$BATS_TEST_TMPDIR/pages" <<-'EOS'
+	/usr/bin/python3 - "$BATS_TEST_TMPDIR/pages" <<-'EOS'
 	import struct, sys
 	items = [(8192 - 32 * (i + 1)) | 1 << 15 | 28 << 17 for i in range(200)]
 	items[100] = 0

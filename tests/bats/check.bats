@@ -35,7 +35,7 @@ bats_require_minimum_version 1.5.0
 	cut -c 10- <<<"$output" | cut -d ' ' -f 1 | sort >"$CASE/names"
 	run -1 --separate-stderr check --json
 	echo "$output" >"$CASE/json"
-	python3 - "$CASE/json" <<-'END' | sort >"$CASE/json_names"
+	/usr/bin/python3 - "$CASE/json" <<-'END' | sort >"$CASE/json_names"
 		import json, sys
 		report = json.load(open(sys.argv[1]))
 		needs = report['needs']

@@ -26,7 +26,7 @@ recovered() {				# DEVICE [CONFIG [SECONDS]]
 		rm -rf --one-file-system "${work:?}/$name.data"
 		"$top/tests/tools/recover_once.py" "$work" "$1" "${2:-redoahead}" "$name" ${3:+"$3"} \
 			>"$work/$name.part" 2>"$work/$name.log" 3>&- || { cat "$work/$name.log"; return 1; }
-		if python3 -c 'import json, sys
+		if /usr/bin/python3 -c 'import json, sys
 model = json.load(sys.stdin)["disk_model"]
 sys.exit(bool(model and not model["healthy"]))' <"$work/$name.part"; then
 			mv "$work/$name.part" "$work/$name.json"
@@ -40,7 +40,7 @@ sys.exit(bool(model and not model["healthy"]))' <"$work/$name.part"; then
 # Recover, if that has not been done; the program on standard input has the run as `run`.
 judge() {					# DEVICE
 	recovered "$1"
-	python3 -c '
+	/usr/bin/python3 -c '
 import json, sys
 run = json.load(open(sys.argv[1]))
 exec(sys.stdin.read())' "$work/$1-redoahead.json"
@@ -161,7 +161,7 @@ controller_reports() {		# DEVICE
 	recovered raid0
 	ours=$(json_member "$work/raid0-redoahead.json" redo_seconds)
 	recovered raid0 default "$(awk -v ours="$ours" 'BEGIN { print 2 * ours + 1 }')"
-	python3 - "$ours" "$work/raid0-default.json" >&3 <<-'EOS'
+	/usr/bin/python3 - "$ours" "$work/raid0-default.json" >&3 <<-'EOS'
 		import json, sys
 		ours, stock = float(sys.argv[1]), json.load(open(sys.argv[2]))
 		unfinished = stock.get('unfinished_seconds')

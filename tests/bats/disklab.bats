@@ -47,7 +47,7 @@ nothing_left() {
 
 # Seconds that 40 reads of a block device take, one at a time, at random places.
 time_reads() {				# DEVICE
-	python3 - "$1" <<-'EOF'
+	/usr/bin/python3 - "$1" <<-'EOF'
 	import mmap, os, random, sys, time
 	fd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
 	blocks = os.lseek(fd, 0, os.SEEK_END) // 8192

@@ -6,7 +6,7 @@
 bats_require_minimum_version 1.5.0
 load lib/daemon
 
-docs() { python3 -B "$BATS_TEST_DIRNAME/lib/docs.py" "$@"; }
+docs() { /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/docs.py" "$@"; }
 
 # Compare two lists; an empty one proves nothing.
 same() {					# FILE FILE

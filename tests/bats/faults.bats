@@ -21,8 +21,7 @@ load lib/recoveries
 }
 
 @test "a socket that nobody listens on any more does not keep a server from recovering" {
-	# Not by the server's user, who may be unable to run the python3 of this one's PATH.
-	python3 -c '
+	/usr/bin/python3 -c '
 import os, socket, sys
 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(sys.argv[1])
 os.chmod(sys.argv[1], 0o777)' "$DATA/pg_stat_tmp/redoahead.sock"

@@ -80,7 +80,7 @@ offers() {					# WORD...
 @test "completion offers the options of each command, and no others" {
 	local command
 	for command in $(commands); do
-		"$redoahead" "$command" --help | python3 -B "$BATS_TEST_DIRNAME/lib/docs.py" help |
+		"$redoahead" "$command" --help | /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/docs.py" help |
 			sed -E 's/^(-. )?(--[a-z-]+(=)?).*/\2/' | sort >"$work/help"
 		[ -s "$work/help" ]
 		diff "$work/help" <(offers "$command" --)

@@ -13,7 +13,7 @@ load lib/lesslog
 	[ "$(removed <"$CASE/wal")" -eq 0 ]
 	[ "$(applied <"$CASE/wal")" -gt 100 ]
 	# Each page that has an image there could have been copied in two halves.
-	torn=$(python3 - "$CASE/wal" "$DATA" <<-'EOS'
+	torn=$(/usr/bin/python3 - "$CASE/wal" "$DATA" <<-'EOS'
 	import os, re, sys
 	done = set()
 	for spc, db, rel, fork, block in re.findall(

@@ -17,7 +17,7 @@ setup() {
 # Fail unless each run is what it should be, and few pages were evicted in two of two runs,
 # or of three.
 judge() {					# RESULTS
-	python3 - "$1" <<-'EOF'
+	/usr/bin/python3 - "$1" <<-'EOF'
 	import json, sys
 
 	header, *runs = [json.loads(line) for line in open(sys.argv[1])]

@@ -39,7 +39,7 @@ nothing() {					# COMMAND...
 	[ -z "$output" ] || { echo "$output"; return 1; }
 }
 
-tool() { python3 -B "$BATS_TEST_DIRNAME/lib/metrics.py" "$@"; }
+tool() { /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/metrics.py" "$@"; }
 
 # The metrics of a document, and their judgement.
 metrics() {					# FILE OUTPUT
@@ -94,7 +94,7 @@ all_names() { sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' "$1" | sort -u; }
 		"$status_metrics" "$prom" 1000000000 <"$documents/$document.json" 3>&- &
 		writers+=($!)
 	done
-	timeout "$patience" python3 -B "$BATS_TEST_DIRNAME/lib/metrics.py" watch "$prom" "$work/one" "$work/other"
+	timeout "$patience" /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/metrics.py" watch "$prom" "$work/one" "$work/other"
 	# They are still at work, and have not failed.
 	kill -0 "${writers[0]}"
 	kill -0 "${writers[1]}"

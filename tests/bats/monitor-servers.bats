@@ -164,7 +164,7 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 	wait_until "the line" grep -qF "report of the recovery: $page" "$DATA.daemon.log"
 	wait_until "the last statistics" grep -q '"connected": false' "$DATA.stats"
 	[[ ${page##*/} =~ ^redoahead-report-[0-9]{8}T[0-9]{6}-$DAEMON\.html$ ]]
-	python3 -B "$BATS_TEST_DIRNAME/lib/report.py" --text "$page" >"$CASE/text"
+	/usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/report.py" --text "$page" >"$CASE/text"
 	grep -qxF "Recovery of | $DATA" "$CASE/text"
 	# The server's name of the relation with most blocks: accounts or their index.
 	path=$(sed -n 's/^1 | \([^ ]*\) | .*/\1/p' "$CASE/text")
@@ -178,7 +178,7 @@ has_report() { compgen -G "$CASE/reports/*.html" >/dev/null; }
 
 # Make pg_control record that the server was killed while it shut down.
 was_shutting_down() {		# DATA
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$redoahead_root/tests/tools python3 - "$1/global/pg_control" <<'EOP'
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$redoahead_root/tests/tools /usr/bin/python3 - "$1/global/pg_control" <<'EOP'
 import struct, sys
 from corrupt_image import crc32c
 

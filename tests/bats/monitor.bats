@@ -171,7 +171,7 @@ disconnect_server() {
 	wait_until "the status" status_is waiting phase
 	"$redoahead" status -D "$pgdata" --json >"$work/printed"
 	"$redoahead" check -D "$pgdata" --json >"$work/checked" || true
-	python3 - "$shown" "$work/status" "$work/printed" "$work/checked" <<'EOP'
+	/usr/bin/python3 - "$shown" "$work/status" "$work/printed" "$work/checked" <<'EOP'
 import json, os, sys
 for path in sys.argv[2:]:
     with open(path, encoding='utf-8') as file:

@@ -90,7 +90,7 @@ same_by_each_index() {		# DATA
 # Pages of a relation with something in the hole, where no line pointer can have
 # been, as `PAGES-WITH-SOMETHING PAGES-WITH-SUCH-A-HOLE`.
 holes() {					# DATA FILE
-	python3 - "$1/$2" <<-'PYTHON'
+	/usr/bin/python3 - "$1/$2" <<-'PYTHON'
 	import struct, sys
 
 	BEYOND = 24 + 4 * 291               # of a heap page, bytes

@@ -187,7 +187,7 @@ all_are_reported() {
 	no grep -v " rel $relation " "$CASE/list"
 	evict "$DATA/base"
 	prefault --limit-rate 10 --progress --json >"$CASE/json" 2>"$CASE/log"
-	python3 -c '
+	/usr/bin/python3 -c '
 import json, sys
 j = json.load(open(sys.argv[1]))
 assert j["elapsed_seconds"] >= j["blocks_read"] * 8192 / 10e6 * 0.99, j' "$CASE/json"

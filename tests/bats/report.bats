@@ -16,7 +16,7 @@ setup() {
 
 teardown() { rm -rf "$work"; }
 
-document() { python3 -B "$BATS_TEST_DIRNAME/lib/report.py" "$1"; }
+document() { /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/report.py" "$1"; }
 
 # The page of a document, and of some relations.
 page() {					# NAME
@@ -30,7 +30,7 @@ need_chromium() {
 
 # What the browser has to complain about: nothing.
 judge() {					# OPTION... PAGE...
-	run -0 python3 -B "$BATS_TEST_DIRNAME/lib/browser.py" "$@"
+	run -0 /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/browser.py" "$@"
 	[ -z "$output" ]
 }
 
@@ -59,7 +59,7 @@ judge() {					# OPTION... PAGE...
 	sed 's|</main>|<p style="white-space:nowrap;color:#999;background:#aaa;font-size:8px">NaN '"$(printf '%400s' | tr ' ' x)"'</p></main>'\
 '<script>console.log(1)</script><img src="http://192.0.2.1/a.png" onerror="console.log(2)">|
 		s|<meta http-equiv="Content[^>]*>||' "$work/crash.html" >"$work/wrong.html"
-	run -1 python3 -B "$BATS_TEST_DIRNAME/lib/browser.py" --scheme light --width 1400 "$work/wrong.html"
+	run -1 /usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/browser.py" --scheme light --width 1400 "$work/wrong.html"
 	local fault
 	for fault in 'px wide, of 1400' 'contrast 1.2' 'small: ' 'text of p' 'element <script>' 'element <img' \
 		'attribute onerror' 'attribute src' 'outside: ' 'console: ' 'request: http://192.0.2.1/a.png'; do
@@ -70,7 +70,7 @@ judge() {					# OPTION... PAGE...
 # Lost otherwise: figures on the page that are not those of the document.
 @test "the page has the figures, limits, samples, relations and counters of the document" {
 	page crash
-	python3 -B "$BATS_TEST_DIRNAME/lib/report.py" --text "$work/crash.html" >"$work/text"
+	/usr/bin/python3 -B "$BATS_TEST_DIRNAME/lib/report.py" --text "$work/crash.html" >"$work/text"
 	local line
 	while read -r line; do
 		grep -qxF "$line" "$work/text" || { echo "not found: $line"; cat "$work/text"; return 1; }

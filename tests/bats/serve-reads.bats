@@ -46,7 +46,7 @@ holds_file() { find "/proc/$daemon/fd" -lname "$1" | grep -q .; }
 
 # Has a pipe less room than a page?
 is_full() {					# DESCRIPTOR
-	python3 -c '
+	/usr/bin/python3 -c '
 import fcntl, struct, sys, termios
 fd = int(sys.argv[1])
 queued = struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0]

@@ -391,7 +391,7 @@ holds_any() { ls -l "/proc/$daemon/fd" | grep -qF "$1"; }
 
 # The heartbeat in the ring that a process made.
 heartbeat() {				# PID
-	python3 -c '
+	/usr/bin/python3 -c '
 import os, struct, sys
 folder = f"/proc/{sys.argv[1]}/fd/"
 ring, = (fd for fd in os.listdir(folder) if "memfd:" in os.readlink(folder + fd))

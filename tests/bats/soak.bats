@@ -11,7 +11,7 @@
 	cat "$BATS_TEST_TMPDIR/result"
 	tail -n 5 "$BATS_TEST_TMPDIR/progress"
 	[ "$status" -eq 0 ]
-	python3 -c '
+	/usr/bin/python3 -c '
 import json, sys
 result = json.load(open(sys.argv[1]))
 assert result["identical"] and not result["wrong"]

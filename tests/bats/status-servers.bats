@@ -88,7 +88,7 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 slow_redo_is_not_stalled() {	# PHASE ANSWER
 	local server tracer
 	start_stopped "$STOCK" "$DATA.log" 'redo starts at'
-	python3 -c 'import json, sys
+	/usr/bin/python3 -c 'import json, sys
 document = json.load(sys.stdin)
 document["phase"] = sys.argv[1]
 document["recovery"]["stalled_seconds"] = 600
@@ -137,7 +137,7 @@ json.dump(document, sys.stdout)' "$1" <"$BATS_TEST_DIRNAME/lib/metrics/streaming
 	start_server --no-wait "$STOCK" "$DATA"
 	wait_until "the standby" shows '^archive recovery'
 	# Where redo is, is not known here, so neither is for how long it has been there.
-	lasts() { [ "$(status --json | python3 -c 'import json, sys; found = json.load(sys.stdin)["recovery"]; print(found["elapsed_seconds"] > 2 and found["stalled_seconds"] is None)')" = True ]; }
+	lasts() { [ "$(status --json | /usr/bin/python3 -c 'import json, sys; found = json.load(sys.stdin)["recovery"]; print(found["elapsed_seconds"] > 2 and found["stalled_seconds"] is None)')" = True ]; }
 	wait_until "two seconds" lasts
 	run -0 status --probe=1
 	stop_follow "$DATA"
@@ -173,7 +173,7 @@ json.dump(document, sys.stdout)' "$1" <"$BATS_TEST_DIRNAME/lib/metrics/streaming
 # Kill a process of the server, and stop the startup process as soon as pg_control has "in crash recovery", which may last for
 # a tenth of a second; prints its number.
 stop_crash_recovery() {		# PID
-	timeout "$patience" python3 - "$DATA" "$1" <<'EOP'
+	timeout "$patience" /usr/bin/python3 - "$DATA" "$1" <<'EOP'
 import contextlib, os, signal, sys, time
 # Before others, where that is allowed.
 with contextlib.suppress(OSError):

@@ -36,7 +36,7 @@ end_status() {
 
 # Change the document: Python statements about d and its recovery r.
 change() {					# STATEMENTS
-	python3 - "$work/document" "$1" <<'EOP'
+	/usr/bin/python3 - "$work/document" "$1" <<'EOP'
 import json, sys
 with open(sys.argv[1]) as file:
     d = json.load(file)
@@ -80,7 +80,7 @@ fails_with() {				# PATTERN OPTION...
 @test "--json has each member and its value, and --prometheus is what the daemon's file has" {
 	serve_status file "$documents/streaming.json"
 	status --json >"$work/json"
-	python3 -c 'import json, sys; one, other = (json.load(open(path)) for path in sys.argv[1:]); assert one == other' \
+	/usr/bin/python3 -c 'import json, sys; one, other = (json.load(open(path)) for path in sys.argv[1:]); assert one == other' \
 		"$work/json" "$documents/streaming.json"
 	status --prometheus >"$work/metrics"
 	"$tools/status_metrics" <"$documents/streaming.json" | diff -u - "$work/metrics"

@@ -172,7 +172,7 @@ while os.pread(file, 8192, 0) and os.pread(file, 8192, 8192):
 
 # Copies of a program whose section headers are damaged, which run all the same.
 damage() {					# PROGRAM DIRECTORY
-	python3 - "$@" <<-'EOS'
+	/usr/bin/python3 - "$@" <<-'EOS'
 		import os, random, struct, sys
 		program, directory = sys.argv[1:]
 		with open(program, 'rb') as file:

@@ -94,7 +94,7 @@ catch_up() {
 	wait "$load"
 	stop_server "$DATA" immediate
 	"$PATCHED/bin/pg_waldump" -b "$(ls "$DATA"/pg_wal/0* | head -n 1)" "$(ls "$DATA"/pg_wal/0* | tail -n 1)" >"$CASE/records" 2>/dev/null || true
-	python3 - "$CASE/records" <<-'END'
+	/usr/bin/python3 - "$CASE/records" <<-'END'
 	import re, sys
 
 	def number(lsn):

@@ -169,7 +169,7 @@ contents() {				# DATA
 		sed 's/20[0-9][0-9]-[0-9-]* [0-9:.]* [A-Z]*//' >"$1.txt"
 	awk '/^rmgr:/ { match($0, /lsn: [0-9A-F\/]+/); lsn = substr($0, RSTART + 5, RLENGTH - 5); first = 1 }
 		/blkref/ { if (first && /FPW/) print lsn; first = 0 }' "$1.txt" |
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$1/pg_wal" - digest >"$1.bytes"
+		/usr/bin/python3 "$redoahead_root/tests/tools/corrupt_image.py" "$1/pg_wal" - digest >"$1.bytes"
 }
 
 @test "WAL of stock's settings is stock's, to the byte" {
@@ -304,7 +304,7 @@ damage_stops_redo() {		# DAMAGE METHOD...
 	for method; do
 		crash_with "$PATCHED" "$DATA" wal_compression=$method
 		lsn=$(first_image "$DATA" "$method")
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
+		/usr/bin/python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
 		stops_at "$DATA" "$lsn" "$method" "could not decompress image at $lsn compressed with $method, block 0"
 		rm -rf "$DATA" "$DATA.log"
 	done
@@ -321,7 +321,7 @@ damage_stops_redo() {		# DAMAGE METHOD...
 @test "an image of stock whose hole reaches beyond the page stops redo" {
 	crash_with "$STOCK" "$DATA" wal_compression=lz4
 	lsn=$(first_image "$DATA" lz4 '[1-9][0-9]*')
-	python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" hole
+	/usr/bin/python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" hole
 	stops_at "$DATA" "$lsn" lz4 "could not restore image at $lsn with invalid hole offset 8000 length 1000, block 0"
 }
 
@@ -330,7 +330,7 @@ damage_stops_redo() {		# DAMAGE METHOD...
 	lsn=$(first_image "$CASE/crashed" lz4:transform)
 	while read -r damage method message; do
 		copy_cluster "$CASE/crashed" "$DATA"
-		python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
+		/usr/bin/python3 "$redoahead_root/tests/tools/corrupt_image.py" "$DATA/pg_wal" "$lsn" "$damage"
 		stops_at "$DATA" "$lsn" "$method" "$message"
 		rm -rf "$DATA" "$DATA.log"
 	done <<-END

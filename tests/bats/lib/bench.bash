@@ -21,7 +21,7 @@ measure() {					# SCENARIO OPTION...
 # A Python program on standard input has the runs of a scenario, its header and
 # its medians at hand.
 look_at() {					# SCENARIO
-	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 -c '
+	PYTHONPATH=$scripts/lib PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -c '
 import os, sys
 from bench import report, results, scenarios
 name, where = sys.argv[1:]

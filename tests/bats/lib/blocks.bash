@@ -13,7 +13,7 @@ paths_of() {
 # the page cache, or were until the kernel reclaimed them (DAMON), where it counts that (Linux
 # 6.5).  Files may be missing, or end before a block.
 resident() {				# DATA
-	python3 -c '
+	/usr/bin/python3 -c '
 import ctypes, mmap, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p

@@ -27,7 +27,7 @@ reports() {					# STATUS NEED [PATTERN]
 # Run the remedy of a need, where psql would go to another server by itself.
 cure() {					# NEED
 	local remedy
-	remedy=$(check --json | python3 -c '
+	remedy=$(check --json | /usr/bin/python3 -c '
 import json, sys
 print(*(n["remedy"] for n in json.load(sys.stdin)["needs"] if n["name"] == sys.argv[1]))' "$1")
 	echo "remedy: $remedy"

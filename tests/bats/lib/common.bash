@@ -68,12 +68,12 @@ for path in sys.stdin.buffer.read().split(b"\0")[:-1]:
 
 # A program from standard input, with the scripts' modules.
 python() {					# [ARGUMENT...]
-	PYTHONPATH=$BATS_TEST_DIRNAME/../../scripts/lib PYTHONDONTWRITEBYTECODE=1 python3 - "$@"
+	PYTHONPATH=$BATS_TEST_DIRNAME/../../scripts/lib PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 - "$@"
 }
 
 # A member of a JSON file, by the names and numbers that lead to it.
 json_member() {				# FILE KEY...
-	python3 -c '
+	/usr/bin/python3 -c '
 import json, sys
 value = json.load(open(sys.argv[1]))
 for key in sys.argv[2:]:

@@ -21,7 +21,7 @@ begin_stopper() {			# DATA LOG TEXT
 
 # One process, and before others where that is allowed, for redo may be over soon.
 stop_startup() {			# DATA LOG TEXT
-	timeout "$patience" python3 -ISB -c '
+	timeout "$patience" /usr/bin/python3 -ISB -c '
 import contextlib, os, signal, sys, time
 
 with contextlib.suppress(OSError):

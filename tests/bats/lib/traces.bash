@@ -57,12 +57,12 @@ start_trace() {				# DATA [OPTION...]
 
 # No BPF program is loaded beyond those with these identifiers.
 same_programs() {			# IDENTIFIER...
-	bpftool -j prog show | python3 -c '
+	bpftool -j prog show | /usr/bin/python3 -c '
 import json, sys
 sys.exit(any(str(each["id"]) not in sys.argv[1:] for each in json.load(sys.stdin)))' "$@"
 }
 
-programs() { bpftool -j prog show | python3 -c '
+programs() { bpftool -j prog show | /usr/bin/python3 -c '
 import json, sys
 print(*(each["id"] for each in json.load(sys.stdin)))'; }
 
@@ -75,7 +75,7 @@ end_trace() {				# DATA: it must end by itself, and have succeeded
 
 # A Python expression over the last report, r, and all reports; it is printed.
 reported() {				# DATA EXPRESSION
-	python3 -c '
+	/usr/bin/python3 -c '
 import json, sys
 reports = [json.loads(line) for line in open(sys.argv[1])]
 r = reports[-1]
