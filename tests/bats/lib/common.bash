@@ -11,21 +11,37 @@ long_patience=$((patience * 5))						# with what the machine does meanwhile
 realtime=()
 ! chrt -f 1 true 2>/dev/null || realtime=(chrt -f 1)
 
-# Wait until a command succeeds.  Tries are counted, because time also passes
-# while a virtual machine is suspended; and seconds, at most ten for each try, because a
-# command may take long itself.  No process substitution here: it sets $!, and
-# bash 5.2 can wait for such a process for ever once it has ended.
-wait_until() {				# WHAT COMMAND...
-	local what=$1 tries=$((patience * 40)) seconds_left=$long_patience tried_at=$SECONDS took
+# Run a command without bats' trap for each command in it, which takes a hundred times what
+# a short one does itself.  Where it fails, bats shows the line that called this.
+untraced() {				# COMMAND...
+	local result=0 traced=
+	[[ $- != *T* ]] || traced=yes
+	set +T
+	"$@" || result=$?
+	[ -z "$traced" ] || set -T
+	return "$result"
+}
+
+# Wait until a command succeeds, which is tried every 20 ms at first, then more seldom, for
+# other tests need the CPUs.
+wait_until() { untraced try_until "$@"; }		# WHAT COMMAND...
+
+# Pauses are counted, because time also passes while a virtual machine is suspended; and
+# seconds, at most ten for each try, because a command may take long itself.  No process
+# substitution here: it sets $!, and bash 5.2 can wait for such a process for ever once it
+# has ended.
+try_until() {				# WHAT COMMAND...
+	local what=$1 left=$((patience * 1000)) seconds_left=$long_patience tried_at=$SECONDS took pause=20
 	shift
 	until "$@" >/dev/null 2>&1; do
 		took=$((SECONDS - tried_at))
 		tried_at=$SECONDS
-		if [ $((tries -= 1)) -le 0 ] || [ $((seconds_left -= took < 10 ? took : 10)) -le 0 ]; then
+		if [ $((left -= pause)) -le 0 ] || [ $((seconds_left -= took < 10 ? took : 10)) -le 0 ]; then
 			echo "waited in vain for $what" >&2
 			return 1
 		fi
-		sleep 0.02
+		sleep "0.0$pause"
+		pause=$((pause < 80 ? pause + 5 : 80))
 	done
 }
 
