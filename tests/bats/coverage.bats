@@ -19,7 +19,7 @@ setup_file() {
 	sql "$data" -v space="$data.space" -f - <"$BATS_TEST_DIRNAME/lib/schema.sql"
 	sql "$data" -c 'call make_multixacts(2000)' \
 		-c "begin; insert into child values (1, 'old'); prepare transaction 'old'" -c "$burn" -c checkpoint
-	pgbench "$data" -n -N -c 4 -t 4000
+	write_transactions "$data" 16000
 	# It has old pages of pg_xact and pg_commit_ts.
 	sql "$data" -c "commit prepared 'old'"
 	pgbench "$data" -n -f - -c 4 -t 500 <"$BATS_TEST_DIRNAME/lib/mixed.sql"
@@ -30,7 +30,7 @@ setup_file() {
 		-c 'create table created as select * from indexed' -c 'create index on created (t)' \
 		-c 'vacuum created' -c 'update created set b = b + 1 where id % 50 = 0' \
 		-c 'vacuum full created' -c 'create database copy strategy wal_log'
-	pgbench "$data" -n -N -c 4 -t 1000
+	write_transactions "$data" 4000
 	crash_server "$data"
 	WHY_NOT=$(why_not)
 	export WHY_NOT

@@ -11,10 +11,10 @@ setup_file() {
 	pgbench "$WORK/crashed" -iq -s 2
 	sql "$WORK/crashed" -c 'create extension redoahead' -c checkpoint
 	as_server_user "$PATCHED/bin/pg_basebackup" -h "$WORK/crashed" -D "$WORK/backup" -X none --no-sync --checkpoint=fast
-	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
+	write_transactions "$WORK/crashed" 60000
 	sql "$WORK/crashed" -c 'select pg_current_wal_lsn()' >"$WORK/middle"
 	emit_message "$WORK/crashed"
-	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 15000
+	write_transactions "$WORK/crashed" 60000
 	crash_server "$WORK/crashed"
 	make_reference
 }
@@ -109,7 +109,7 @@ stop_checkpointer() {
 # Write something, crash, and recover, which must end as stock does, whose log is in $CASE/stock.log.
 crash_without_checkpoint() {
 	wait_until "the end of recovery" is_ready "$DATA"
-	pgbench "$DATA" -n -N -M prepared -c 2 -t 2000
+	write_transactions "$DATA" 4000
 	as_server_user "$PATCHED/bin/pg_ctl" -D "$DATA" -W -m immediate stop >/dev/null
 	kill -KILL "$checkpointer"
 	wait_until "the end of the server" server_has_gone "$DATA"
@@ -409,7 +409,7 @@ has_failed() { grep -q 'EIO .*(INJECTED)' "$CASE/calls"; }
 	copy_cluster "$WORK/reference" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}" log_min_messages=debug1 redoahead.decoder=on
 	start_server "$PATCHED" "$DATA"
-	pgbench "$DATA" -n -N -M prepared -c 4 -t 10000
+	write_transactions "$DATA" 40000
 	emit_message "$DATA"
 	last=$(sql "$DATA" -c 'select pg_walfile_name(pg_current_wal_lsn())')
 	stop_server "$DATA" immediate

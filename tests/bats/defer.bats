@@ -7,7 +7,7 @@ load lib/feeding
 
 setup_file() {
 	suite_begin
-	make_crashed 4 25000
+	make_crashed 4 100000
 	make_reference
 }
 
@@ -63,7 +63,7 @@ has_recovered() {			# DATA TIMES
 	settings "$DATA" "${redoahead_settings[@]}" full_page_writes=on
 	start_server "$PATCHED" "$DATA"
 	sql "$DATA" -c checkpoint
-	pgbench "$DATA" -n -N -M prepared -c 4 -t 2000
+	write_transactions "$DATA" 8000
 	before=$(sql "$DATA" -c "$sums")
 	sql "$DATA" -c "select pg_backend_pid()" -c "select pg_sleep(3600)" >"$CASE/session" 2>&1 3>&- &
 	wait_until "the session" test -s "$CASE/session"
@@ -175,7 +175,7 @@ dump() {					# DATA
 	sql "$primary" -c "begin" -c "lock pgbench_tellers" -c "insert into changes values (2)" \
 		-c "select pg_log_standby_snapshot()" -c "select pg_sleep(3600)" >/dev/null 2>&1 3>&- &
 	wait_until "the lock on the standby" eval '[ "$(sql "$DATA" -c "$locks")" -gt 0 ]'
-	pgbench "$primary" -n -N -M prepared -c 4 -t 15000
+	write_transactions "$primary" 60000
 	crash_server "$primary"
 	mv "$primary.log" "$primary.log.old"
 	[ "$(sql "$DATA" -c "$locks")" -gt 0 ]

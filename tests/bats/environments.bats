@@ -6,7 +6,7 @@ load lib/servers
 
 setup_file() {
 	suite_begin
-	make_crashed 2 8000
+	make_crashed 2 32000
 	make_reference
 }
 
@@ -73,7 +73,7 @@ with_segments_of() {		# MEGABYTES
 	start_server "$PATCHED" "$CASE/crashed" "${fast[@]}"
 	pgbench "$CASE/crashed" -iq -s 2
 	sql "$CASE/crashed" -c checkpoint
-	pgbench "$CASE/crashed" -n -N -M prepared -c 4 -t 8000
+	write_transactions "$CASE/crashed" 32000
 	crash_server "$CASE/crashed"
 	copy_cluster "$CASE/crashed" "$DATA"
 	settings "$DATA" "${redoahead_settings[@]}"
@@ -98,11 +98,11 @@ with_blocks_of() {			# KILOBYTES
 	[ "$(sql "$CASE/crashed" -c 'show block_size')" = $(($1 * 1024)) ]
 	pgbench "$CASE/crashed" -iq -s 4
 	sql "$CASE/crashed" -c checkpoint
-	pgbench "$CASE/crashed" -n -N -M prepared -c 4 -t 300
+	write_transactions "$CASE/crashed" 1200
 	# What has not been modified since the checkpoint gets images.
 	settings "$CASE/crashed" full_page_writes=on
 	reload "$CASE/crashed"
-	pgbench "$CASE/crashed" -n -N -M prepared -c 4 -t 2000
+	write_transactions "$CASE/crashed" 8000
 	crash_server "$CASE/crashed"
 	as_server_user "$PATCHED/bin/pg_waldump" --stats -p "$CASE/crashed/pg_wal" -s "$(redo_lsn "$CASE/crashed")" \
 		>"$CASE/waldump" 2>/dev/null || true

@@ -147,8 +147,8 @@ knows_primary() {			# PRIMARY STANDBY
 	pgbench "$primary" -n -N -c 2 -t 1000
 	wait_until "replay" has_replayed_all "$primary" "$standby"
 	promote "$standby"
-	pgbench "$standby" -n -N -c 2 -t 6000
-	pgbench "$primary" -n -N -c 2 -t 9000
+	write_transactions "$standby" 12000
+	write_transactions "$primary" 18000
 	stop_server "$primary"
 	stop_server "$standby"
 	as_server_user mkdir "$CASE/archive"
@@ -319,7 +319,7 @@ keeps_nothing_open() {		# DATA
 		start_server "$server" "$DATA"
 		pgbench "$DATA" -iq -s 10
 		sql "$DATA" -c checkpoint
-		pgbench "$DATA" -n -N -M prepared -c 4 -t 4000
+		write_transactions "$DATA" 16000
 		stop_server "$DATA" immediate
 		copy_cluster "$DATA" "$DATA.stock"
 		recover_with "$server" "$DATA.stock"

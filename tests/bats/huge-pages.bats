@@ -10,7 +10,7 @@ modes=/sys/kernel/mm/transparent_hugepage/shmem_enabled
 
 setup_file() {
 	suite_begin
-	make_crashed 1 4000
+	make_crashed 1 16000
 }
 
 setup() {

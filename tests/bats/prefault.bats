@@ -14,13 +14,13 @@ setup_file() {
 	start_server "$STOCK" "$WORK/crashed" "${fast[@]}"
 	pgbench "$WORK/crashed" -iq -s 5
 	sql "$WORK/crashed" -c 'create table cut as select generate_series(1, 20000) n' -c 'create index on cut (n)' -c checkpoint
-	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 2000
+	write_transactions "$WORK/crashed" 8000
 	sql "$WORK/crashed" -c 'vacuum pgbench_accounts' -c 'create table t as select generate_series(1, 10000)'
 	# Created, truncated and dropped relations: some files are missing, some have had other ends.
 	sql "$WORK/crashed" -c 'delete from t where generate_series > 5000' -c 'vacuum t' -c 'insert into t select generate_series(1, 10000)' \
 		-c 'delete from cut where n > 9000' -c 'vacuum cut' -c 'insert into cut select generate_series(10001, 15000)' -c 'update cut set n = n + 1' \
 		-c 'create table gone as select * from cut' -c 'delete from gone where n % 2 = 0' -c 'vacuum gone' -c 'drop table gone'
-	pgbench "$WORK/crashed" -n -N -M prepared -c 4 -t 500
+	write_transactions "$WORK/crashed" 2000
 	crash_server "$WORK/crashed"
 }
 

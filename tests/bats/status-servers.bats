@@ -203,7 +203,7 @@ in_crash_recovery() {
 	local checkpointer
 	copy_cluster "$WORK/recovered" "$DATA"
 	start_server "$STOCK" "$DATA"
-	pgbench "$DATA" -n -N -c 2 -t 12000
+	write_transactions "$DATA" 24000
 	answers 0 'the server takes connections' --probe
 	checkpointer=$(pgrep -P "$(head -n 1 "$DATA/postmaster.pid")" -f 'postgres: checkpointer')
 	STARTUP=$(stop_crash_recovery "$checkpointer")

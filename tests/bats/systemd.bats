@@ -12,7 +12,7 @@ setup_file() {
 	suite_begin
 	boot_machine
 	[ ! -s "$WORK/no-machine" ] || return 0
-	make_crashed 5 24000
+	make_crashed 5 96000
 	copy_cluster "$WORK/crashed" "$WORK/recovered"
 	recover_with "$STOCK" "$WORK/recovered"
 }

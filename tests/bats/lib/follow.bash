@@ -73,7 +73,7 @@ recover_followed() {		# DATA [OPTION-OF-FOLLOW...]
 # A crashed cluster, and the same recovered without us.
 follow_setup() {
 	suite_begin
-	make_crashed 10 4000
+	make_crashed 10 16000
 	copy_cluster "$WORK/crashed" "$WORK/recovered"
 	recover_with "$STOCK" "$WORK/recovered"
 }

@@ -6,7 +6,7 @@ load lib/feeding
 
 setup_file() {
 	suite_begin
-	make_crashed 4 25000
+	make_crashed 4 100000
 	make_reference
 }
 

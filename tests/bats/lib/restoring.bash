@@ -3,7 +3,7 @@
 
 setup_file() {
 	suite_begin
-	make_crashed 5 4000
+	make_crashed 5 16000
 	copy_cluster "$WORK/crashed" "$WORK/recovered"
 	recover_with "$STOCK" "$WORK/recovered"
 	# What the archive has, in the order of names.

@@ -21,7 +21,7 @@ need_traces() { [ -z "$WHY_NOT" ] || skip "$WHY_NOT"; }
 
 setup_file() {
 	suite_begin
-	make_crashed 4 8000
+	make_crashed 4 32000
 	WHY_NOT=$(why_not)
 	export WHY_NOT
 }
