@@ -2,6 +2,7 @@
 import contextlib
 import dataclasses
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -112,8 +113,13 @@ class Site:
             self.lab_made = Lab(os.path.join(self.base, 'lab'))
         return self.lab_made
 
-    def directory(self, where):
-        return self.lab.mount if where == 'model' else self.root
+    def new_path(self, where, name):
+        """A path for a directory, never the same: ext4 keeps apart what has different names.
+
+        See keep_subdirectories_apart() of common.sh.
+        """
+        return os.path.join(self.lab.mount if where == 'model' else self.root,
+                            f'{name}-{secrets.token_hex(4)}')
 
     def workload(self, name):
         """A workload, made when it is first needed."""
@@ -139,7 +145,7 @@ class Site:
         """Stock's recovery of the round's case, measured when it is first needed."""
         if anew or plan.case not in self.references:
             kept = os.path.join(self.root, f'stock-{plan.workload}-{plan.kind}')
-            target = os.path.join(self.directory(plan.device), 'stock')
+            target = self.new_path(plan.device, 'stock')
             self.lay_out(plan, target)
             log = os.path.join(self.root, 'stock.log')
             with stage.Recovering(self.builds['stock'], target, log) as server:
