@@ -216,7 +216,7 @@ END;
 # ---------- the list ----------
 
 def make_workloads(size):
-    """All workloads of a size: `full` as the issue has them, or `small`."""
+    """All workloads of a size: `full` for results, or `small` to try things out."""
     def pick(full, small):
         return full if size == 'full' else small
 

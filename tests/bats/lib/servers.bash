@@ -45,6 +45,7 @@ suite_begin() {
 	drop_own_settings
 	WORK=$(mktemp -d /var/tmp/redoahead-test.XXXXXX)
 	export WORK
+	[ -z "${REDOAHEAD_TEST_DIRECTORIES:-}" ] || echo "$WORK" >>"$REDOAHEAD_TEST_DIRECTORIES"
 	chmod 755 "$WORK"
 	keep_subdirectories_apart "$WORK"
 	# The servers' user may not be able to reach the clone.
