@@ -96,15 +96,10 @@ pg_tree__clean_up() {		# DIRECTORY PID...
 	for pid; do
 		kill -TERM "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true
 	done
+	pg_tree__end_servers "$directory"
 	cd /
-	pg_tree__remove "$directory"
+	rm -rf "$directory" || { sleep 1; rm -rf "$directory"; }
 	exit "$status"
-}
-
-# Remove the directory of a test suite, after the servers have ended that it has left there.
-pg_tree__remove() {			# DIRECTORY
-	pg_tree__end_servers "$1"
-	rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 }
 
 # End the servers that an interrupted test suite has left running below a directory.
