@@ -100,7 +100,7 @@ class Outcome:
 def run(site, plan):
     """Run a round; it leaves nothing, but the logs of one that failed in site.kept."""
     reference = site.stock(plan)
-    directory = site.new_path(plan.device, f'round-{plan.seed}-{plan.number}')
+    directory = site.new_path(plan.device, f'round-{plan.number}')
     outcome = Outcome(plan, [], 0, 0, [], [])
     with stage.Stage(site, plan, directory) as there:
         outcome.done, outcome.happened = there.done, there.happened

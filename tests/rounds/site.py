@@ -116,10 +116,10 @@ class Site:
     def new_path(self, where, name):
         """A path for a directory, never the same: ext4 keeps apart what has different names.
 
-        See keep_subdirectories_apart() of common.sh.
+        See keep_subdirectories_apart() of common.sh.  Short, for paths of sockets are limited.
         """
         return os.path.join(self.lab.mount if where == 'model' else self.root,
-                            f'{name}-{secrets.token_hex(4)}')
+                            f'{name}-{secrets.token_hex(3)}')
 
     def workload(self, name):
         """A workload, made when it is first needed."""
