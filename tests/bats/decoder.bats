@@ -84,6 +84,7 @@ decoder_has_ended() {
 	! is_gone "$decoder" || return 0
 	if grep -q futex "/proc/$decoder/wchan"; then
 		kill -CONT "$startup"
+		sleep 0.001
 		kill -STOP "$startup"
 	fi
 	return 1

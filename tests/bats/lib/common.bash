@@ -31,7 +31,7 @@ wait_until() { untraced try_until "$@"; }		# WHAT COMMAND...
 # substitution here: it sets $!, and bash 5.2 can wait for such a process for ever once it
 # has ended.
 try_until() {				# WHAT COMMAND...
-	local what=$1 left=$((patience * 1000)) seconds_left=$long_patience tried_at=$SECONDS took pause=20
+	local what=$1 left=$((patience * 2000)) seconds_left=$long_patience tried_at=$SECONDS took pause=20
 	shift
 	until "$@" >/dev/null 2>&1; do
 		took=$((SECONDS - tried_at))
