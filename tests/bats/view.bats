@@ -8,7 +8,7 @@ load lib/feeding
 
 setup_file() {
 	suite_begin
-	make_crashed 2 32000 -c "create extension redoahead" -c "create role reader login"
+	make_crashed 2 48000 -c "create extension redoahead" -c "create role reader login"
 }
 
 setup() {

@@ -45,7 +45,6 @@ suite_begin() {
 	drop_own_settings
 	WORK=$(mktemp -d /var/tmp/redoahead-test.XXXXXX)
 	export WORK
-	[ -z "${REDOAHEAD_TEST_DIRECTORIES:-}" ] || echo "$WORK" >>"$REDOAHEAD_TEST_DIRECTORIES"
 	chmod 755 "$WORK"
 	keep_subdirectories_apart "$WORK"
 	# The servers' user may not be able to reach the clone.
@@ -233,21 +232,26 @@ pgbench() {					# DATA ARGUMENT...
 		{ cat "$data.pgbench" >&2; return 1; }
 }
 
-# Many transactions as those of `pgbench -N`, by one session that waits for no client between
-# them, which takes a fraction of the time.
+# Many transactions that write the WAL of `pgbench -N`, by two sessions that wait for no client
+# between them, which takes a fraction of the time.
 write_transactions() {		# DATA COUNT
-	sql "$1" -c "do \$\$
+	local session sessions=()
+	for session in 1 2; do
+		sql "$1" -c "do \$\$
 declare
 	accounts int := (select max(aid) from pgbench_accounts);
 	account int;
 begin
-	for i in 1..$2 loop
+	for i in 1..$(($2 / 2)) loop
 		account := 1 + random() * (accounts - 1);
 		update pgbench_accounts set abalance = abalance + i where aid = account;
-		insert into pgbench_history (tid, bid, aid, delta, mtime) values (1, 1, account, i, now());
+		insert into pgbench_history (tid, bid, aid, delta, mtime) values ($session, 1, account, i, now());
 		commit;
 	end loop;
-end \$\$"
+end \$\$" 3>&- &
+		sessions+=($!)
+	done
+	for session in "${sessions[@]}"; do wait "$session"; done
 }
 
 is_ready() { grep -q 'database system is ready to accept connections' "$1.log"; }
