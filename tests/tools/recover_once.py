@@ -8,6 +8,7 @@ a run with the daemon
 
     daemon_bytes   what it had made devices read at the end of recovery, and
                    after the server had stopped
+    daemon_faults  its page faults until then that had to read, likewise
     stats          its statistics file
     timeline       the rows of its timeline
 
@@ -47,6 +48,7 @@ class Ending(host.Sampler):
         self.log = os.path.join(place, 'daemon.log')
         self.statistics = os.path.join(place, 'stats.json')
         self.bytes = []         # that it had made devices read, then and last
+        self.faults = []        # its major page faults, likewise
 
     def sample(self):
         with contextlib.suppress(OSError, ValueError):      # it has not begun, or has gone
@@ -54,9 +56,11 @@ class Ending(host.Sampler):
                 ended = 'recovery ended' in file.read()
             with open(self.statistics, encoding='utf-8') as file:
                 pid = json.load(file)['pid']
+            faults = usage.process_major_faults(pid)
             read = usage.process_device_bytes(pid)
             if ended and read is not None:
                 self.bytes = [*self.bytes[:1], read]
+                self.faults = [*self.faults[:1], faults]
 
 
 class Unfinished(Exception):
@@ -91,6 +95,7 @@ def recover(stage, configuration, builds, place, limit):
     run.update(watch.figures(run))
     if configuration.daemon:
         run['daemon_bytes'] = ending.bytes
+        run['daemon_faults'] = ending.faults
         with open(ending.statistics, encoding='utf-8') as file:
             run['stats'] = json.load(file)
         run['timeline'] = trace.read_table(timeline)

@@ -100,6 +100,11 @@ def device_bytes_with_children(pid):
     return found
 
 
+def process_major_faults(pid):
+    """Page faults of a process for which a device was read."""
+    return int(stat_fields(pid)[9])
+
+
 def process_schedule_seconds(pid):
     """CPU time of a process's first thread, seconds to the nanosecond; None if it has gone."""
     text = host.first_line(f'/proc/{pid}/schedstat')
