@@ -75,6 +75,7 @@ load lib/restoring
 	as_server_user touch "$spool"
 	restore "$(fetch_command)" "${segments[6]}" pg_wal/RECOVERYXLOG
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[6]}"
+	settled
 }
 
 # How many blocks redo of a segment needs that are there, and how many of those are in the page
@@ -148,6 +149,7 @@ has_prefaulted() { [ "$(grep -c ' ' "$spool/prefaulted")" = "$1" ]; }
 	settled
 	restore "$fetch" "${segments[2]}" pg_wal/RECOVERYXLOG
 	cmp "$CASE/server/pg_wal/RECOVERYXLOG" "$WORK/archive/${segments[2]}"
+	settled
 }
 
 # Lost otherwise: look-ahead beyond the end of a segment, where nobody follows.

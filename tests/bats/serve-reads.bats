@@ -29,7 +29,7 @@ load lib/daemon
 	exec 9<>"$work/blocks"
 	kill -HUP "$daemon"
 	wait_until "the FIFO" holds_file "$work/blocks"
-	produce --count 10000 --blocks 10000 --sequential --no-wait 3>&- 9>&- &
+	produce --count 10000 --blocks 10000 --sequential 3>&- 9>&- &
 	producer=$!
 	wait_until "the full FIFO" is_full 9
 	cat "$work/blocks" >"$work/lines" 3>&- 9>&- &

@@ -70,14 +70,17 @@ case_begin() {
 }
 
 case_end() {
-	local left log pid
+	local left log pid args
 	if [ -z "${BATS_TEST_COMPLETED:-}" ]; then
 		for log in "$CASE"/*.log; do
 			[ ! -e "$log" ] || { echo "--- ${log##*/}"; tail -n 25 "$log"; }
 		done
 	fi
-	# A zombie has ended, and waits for a parent that is busy.
-	left=$(processes_in "$CASE" | while read -r pid; do is_gone "$pid" || ps -o pid=,args= -p "$pid" || true; done
+	# What ends has no memory any more, and may wait for a parent that is busy.
+	left=$(processes_in "$CASE" | while read -r pid; do
+			args=$(ps -o pid=,args= -p "$pid") || continue
+			! grep -q '^VmSize:' "/proc/$pid/status" 2>/dev/null || echo "$args"
+		done
 		find "$CASE" -type s)
 	kill_all_in "$CASE"
 	rm -rf "$CASE"
