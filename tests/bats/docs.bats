@@ -65,7 +65,7 @@ nothing() {					# COMMAND...
 
 @test "the man page has each member of the status" {
 	docs members "$BATS_TEST_DIRNAME/lib/metrics/down.json" "$top/userspace/monitor/document.c" |
-		grep -vE '^(cpu|device_latency|device_throughput|wal_supply|lock_conflict|checkpoint|interval_seconds)$' >"$work/members"
+		grep -vE '^(cpu|device_latency|device_throughput|wal_supply|pause_or_delay|lock_conflict|checkpoint|interval_seconds)$' >"$work/members"
 	docs rows "$top/userspace/redoahead-status.1" STATUS >"$work/page"
 	same "$work/members" "$work/page"
 }

@@ -104,6 +104,8 @@ has_query() {				# DATA
 	pgbench "$primary" -n -N -c 2 -t 200
 	wait_until "what was received" streams_to "$DATA" "$primary"
 	(( $(json_member "$CASE/status" recovery remaining_bytes) > 0 ))
+	wait_until "the pause" status_is "$DATA" 'pause or delay' recovery limit
+	[ "$(json_member "$CASE/status" recovery time_left_seconds)" = None ]
 	sql "$DATA" -c 'select pg_wal_replay_resume()'
 	wait_until "replay" status_is "$DATA" 0 recovery remaining_bytes
 	# How long a query takes is not known.

@@ -173,7 +173,7 @@ TEST(test_states)
 	expect(5, "redoahead_phase{");
 	expect(1, "redoahead_phase{data_directory=\"/d\",phase=\"crash recovery\"} 1\n");
 	expect(1, "redoahead_phase{data_directory=\"/d\",phase=\"waiting\"} 0\n");
-	expect(6, "redoahead_limit{");
+	expect(7, "redoahead_limit{");
 	expect(1, "redoahead_limit{data_directory=\"/d\",limit=\"device latency\"} 1\n");
 	expect(1, "redoahead_recovery_limit_seconds{data_directory=\"/d\",limit=\"cpu\"} 2.5\n");
 	expect(1, "redoahead_recovery_limit_seconds{data_directory=\"/d\",limit=\"device latency\"} 1\n");
@@ -289,7 +289,7 @@ TEST(test_all_counters)
 	}
 	assert_true(samples > 30);
 	/* Each sample has been found, but for up, build_info, server_refused, two backends, phases and limits. */
-	expect(samples + 1 + 1 + 1 + 2 + 5 + 6, "\nredoahead_");
+	expect(samples + 1 + 1 + 1 + 2 + 5 + 7, "\nredoahead_");
 	json_object_put(document);
 }
 

@@ -5,7 +5,7 @@
  * Between two samples the startup process has run for as long as the scheduler has
  * counted.  The rest of the time it has waited, and its state at the second sample shows
  * for what: for a device if it cannot be interrupted, or if there is nothing else to wait
- * for, otherwise for WAL or a query.
+ * for, otherwise for a query, for WAL, or, if there is WAL, for the end of a pause.
  */
 #include "monitor/limits.h"
 
@@ -52,8 +52,8 @@ limits__add(struct limits *limits, const struct activity_work *work,
 		add(limits, context->saturated ? LIMIT_DEVICE_THROUGHPUT : LIMIT_DEVICE_LATENCY,
 			elapsed_us - ran_us);
 	else
-		add(limits, context->waiting ? LIMIT_LOCK_CONFLICT : LIMIT_WAL_SUPPLY,
-			elapsed_us - ran_us);
+		add(limits, context->waiting ? LIMIT_LOCK_CONFLICT :
+			context->unused_wal ? LIMIT_PAUSE : LIMIT_WAL_SUPPLY, elapsed_us - ran_us);
 }
 
 /* What has limited redo for the longest part of the last seconds. */
@@ -77,6 +77,7 @@ limits__name(enum limit limit)
 		[LIMIT_DEVICE_LATENCY] = "device latency",
 		[LIMIT_DEVICE_THROUGHPUT] = "device throughput",
 		[LIMIT_WAL_SUPPLY] = "wal supply",
+		[LIMIT_PAUSE] = "pause or delay",
 		[LIMIT_LOCK_CONFLICT] = "lock conflict",
 		[LIMIT_CHECKPOINT] = "checkpoint",
 	};

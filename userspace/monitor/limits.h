@@ -15,7 +15,8 @@ enum limit
 	LIMIT_CPU,					/* redo runs, or waits for a CPU */
 	LIMIT_DEVICE_LATENCY,		/* it waits for a device that could take more requests */
 	LIMIT_DEVICE_THROUGHPUT,	/* it waits for a device that has as many as it should */
-	LIMIT_WAL_SUPPLY,			/* it waits for WAL, or is paused */
+	LIMIT_WAL_SUPPLY,			/* it waits for WAL */
+	LIMIT_PAUSE,				/* it is paused, or delayed by recovery_min_apply_delay */
 	LIMIT_LOCK_CONFLICT,		/* it waits for a query */
 	LIMIT_CHECKPOINT,			/* redo is complete, the checkpoint is not */
 	LIMIT_COUNT,
@@ -36,6 +37,7 @@ struct limits_context
 	bool		saturated;		/* as many blocks are in flight as may be, and more wait */
 	bool		all_wal;		/* all WAL is there, so redo does not wait for it */
 	bool		waiting;		/* the startup process waits for a query */
+	bool		unused_wal;		/* there is WAL, and redo has not advanced for some time */
 	bool		checkpoint;		/* redo is complete */
 };
 

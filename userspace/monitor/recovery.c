@@ -21,6 +21,13 @@
 /* Time between two reads of the titles of the server's processes, us. */
 #define SERVER_US	500000
 
+/*
+ * Redo that waits, but not for a query, is paused if it has not advanced for so long, us, although
+ * there is so much WAL, bytes: more than the part of a record that may have been received.
+ */
+#define PAUSE_US	1000000
+#define PAUSE_BYTES	65536
+
 /* Time between two scans for the end of the WAL of an archive recovery, us. */
 #define SCAN_US		10000000
 
@@ -186,6 +193,20 @@ recovery__coverage(const struct counters *counters)
 	return all == 0 ? -1 : (double) in_time / (double) all;
 }
 
+/* Has redo not advanced for some time, although there is WAL? */
+static bool
+leaves_wal(const struct recovery *recovery, uint64_t now_us)
+{
+	const struct progress *progress = &recovery->progress;
+	const char *source;
+	uint64_t	end_lsn = recovery__end_lsn(recovery, &source);
+
+	if (end_lsn < recovery->snapshot.decode_lsn)
+		end_lsn = recovery->snapshot.decode_lsn;
+	return progress->replay_lsn != 0 && end_lsn >= progress->replay_lsn + PAUSE_BYTES &&
+		now_us - progress->advanced_us >= PAUSE_US;
+}
+
 /* Take a sample of what the startup process does. */
 static void
 update_limits(struct recovery *recovery, uint64_t now_us)
@@ -201,6 +222,7 @@ update_limits(struct recovery *recovery, uint64_t now_us)
 					.saturated = engine->limited,
 						.all_wal = recovery->phase == PHASE_CRASH_RECOVERY,
 						.waiting = recovery->server.waiting,
+						.unused_wal = leaves_wal(recovery, now_us),
 						.checkpoint = recovery->phase == PHASE_CHECKPOINT
 				}, now_us);
 }
@@ -248,11 +270,11 @@ estimate_time_left(const struct recovery *recovery)
 {
 	const struct progress *progress = &recovery->progress;
 	const struct forecast *forecast = &recovery->forecast;
+	enum limit	limit = limits__present(&recovery->limits);
 	const char *source;
 
-	/* How long the checkpoint takes is not known, nor how long a query. */
-	if (recovery->phase == PHASE_CHECKPOINT ||
-		limits__present(&recovery->limits) == LIMIT_LOCK_CONFLICT)
+	/* How long the checkpoint takes is not known, nor how long a query or a pause. */
+	if (recovery->phase == PHASE_CHECKPOINT || limit == LIMIT_LOCK_CONFLICT || limit == LIMIT_PAUSE)
 		return (struct progress_estimate) {0};
 	if (recovery->phase == PHASE_CRASH_RECOVERY && forecast->begin_lsn != 0 &&
 		!progress__has_stalled(progress, recovery->now_us) &&

@@ -27,9 +27,10 @@ static const struct limit_text limit_texts[] = {
 	{"cpu", "CPU", "redo ran, or waited for a CPU"},
 	{"device_latency", "Device latency", "redo waited for a device that could take more requests"},
 	{"device_throughput", "Device throughput", "redo waited for a device that had as many requests as it should"},
-	{"wal_supply", "WAL supply", "redo waited for WAL, or was paused"},
+	{"wal_supply", "WAL supply", "redo waited for WAL"},
 	{"lock_conflict", "Lock conflict", "redo waited for a query"},
 	{"checkpoint", "Checkpoint", "redo was complete, the checkpoint was not"},
+	{"pause_or_delay", "Pause or delay", "redo was paused, or delayed by recovery_min_apply_delay"},
 };
 
 #define LIMIT_TEXTS	(sizeof(limit_texts) / sizeof(limit_texts[0]))

@@ -50,7 +50,8 @@ static const char *const phases[] = {
 };
 
 static const char *const limits[] = {
-	"cpu", "device latency", "device throughput", "wal supply", "lock conflict", "checkpoint", NULL
+	"cpu", "device latency", "device throughput", "wal supply", "pause or delay", "lock conflict",
+	"checkpoint", NULL
 };
 
 static const char *const backends[] = {"io_uring", "fadvise", NULL};

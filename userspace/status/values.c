@@ -189,8 +189,8 @@ values__parse(struct values *document, struct json_object *json, char *message, 
 }
 
 /*
- * Has redo nothing to do: it has ended, or waits for WAL that has not come?  A crash
- * recovery has all of its WAL.
+ * Has redo nothing to do: it has ended, waits for WAL that has not come, or is paused or
+ * delayed?  A crash recovery has all of its WAL.
  */
 bool
 values__is_idle(const struct values *document)
@@ -200,5 +200,6 @@ values__is_idle(const struct values *document)
 	return document->phase == VALUES_WAITING || document->phase == VALUES_CHECKPOINT ||
 		(document->has_recovery &&
 		 (recovery->remaining == 0 || (document->phase != VALUES_CRASH_RECOVERY &&
-									   strcmp(recovery->limit, "wal supply") == 0)));
+									   (strcmp(recovery->limit, "wal supply") == 0 ||
+										strcmp(recovery->limit, "pause or delay") == 0))));
 }

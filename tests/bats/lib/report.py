@@ -58,7 +58,7 @@ def crash(samples=240, seconds=486.0, end_source="scan"):
             "bytes_per_second": 0, "mean_bytes_per_second": total / redo,
             "stalled_seconds": seconds - redo, "limit": "checkpoint",
             "limit_seconds": {"cpu": 251.5, "device_latency": 92.1, "device_throughput": 61.0, "wal_supply": 0.9,
-                              "lock_conflict": 2.2, "checkpoint": seconds - redo},
+                              "pause_or_delay": 1.4, "lock_conflict": 2.2, "checkpoint": seconds - redo},
             "coverage": 0.993, "counters": counters, "history": dict(history, interval_seconds=interval)}}
 
 
