@@ -215,7 +215,7 @@ EOP
 
 # Lost otherwise: after an upgrade of one of both, that they do not fit; all looks well.
 @test "the status has why a server is not served, until one is" {
-	local refusal='waiting for a recovery; A SERVER WAS REFUSED: .*version'
+	local refusal='waiting for a recovery; THE SERVER IS NOT SERVED: .*version'
 	relation base/5/16384 10
 	start --
 	wait_until "the status socket" test -S "$(status_socket)"

@@ -70,6 +70,28 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	stop_daemon "$DATA"
 }
 
+# Lost otherwise: all that the daemon is for, without a word.
+@test "a server that has not loaded the extension is reported, until it has" {
+	copy_crashed
+	start_daemon "$DATA"
+	settings "$DATA" shared_preload_libraries=
+	start_server "$PATCHED" "$DATA"
+	wait_until "the warning" grep -q "server with PID $(head -n 1 "$DATA/postmaster.pid") has not loaded redoahead" "$DATA.daemon.log"
+	wait_until "the status" shows '^waiting for a recovery; THE SERVER IS NOT SERVED: the server has not loaded redoahead; add it to shared_preload_libraries'
+	stop_server "$DATA"
+	wait_until "the end of the server" shows '^waiting for a recovery$'
+	settings "$DATA" "${redoahead_settings[@]}"
+	start_server "$PATCHED" "$DATA"
+	server_age() { ps -o etimes= -p "$(head -n 1 "$DATA/postmaster.pid")"; }
+	is_old() { [ "$(server_age)" -ge 7 ]; }
+	wait_until "time to examine it" is_old
+	shows '^waiting for a recovery'
+	no shows 'NOT SERVED'
+	[ "$(grep -c 'has not loaded redoahead' "$DATA.daemon.log")" -eq 1 ]
+	stop_server "$DATA"
+	stop_daemon "$DATA"
+}
+
 # Lost otherwise: a server that recovers well, because the daemon has died.
 @test "the probe without a daemon: a crash recovery that works, and one that does not" {
 	copy_cluster "$WORK/crashed" "$DATA"

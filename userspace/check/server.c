@@ -367,18 +367,8 @@ static bool
 is_library_replaced(const struct cluster *cluster)
 {
 	pid_t		postmaster = processes__postmaster(cluster);
-	char		path[64];
-	char		line[PATH_MAX + 128];
-	FILE	   *maps;
-	bool		replaced = false;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int) postmaster);
-	maps = postmaster > 0 ? fopen(path, "re") : NULL;
-	while (maps != NULL && !replaced && fgets(line, sizeof(line), maps) != NULL)
-		replaced = strstr(line, "/redoahead.so (deleted)") != NULL;
-	if (maps != NULL)
-		fclose(maps);
-	return replaced;
+	return postmaster > 0 && processes__maps(postmaster, "/redoahead.so (deleted)") > 0;
 }
 
 /* The extension: its library is installed and preloaded, if the server is patched. */

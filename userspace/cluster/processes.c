@@ -321,6 +321,30 @@ processes__children(const struct cluster *cluster, processes_visitor visit, void
 }
 
 /*
+ * Has a process mapped a file whose path, as in /proc, has this text?  Returns 1 or 0, or -errno
+ * if that is not known.
+ */
+int
+processes__maps(pid_t pid, const char *text)
+{
+	char		path[64];
+	char		line[PATH_MAX + 128];
+	FILE	   *maps;
+	int			lines = 0;
+	int			found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int) pid);
+	maps = fopen(path, "re");
+	if (maps == NULL)
+		return -errno;
+	for (; found == 0 && fgets(line, sizeof(line), maps) != NULL; lines++)
+		found = strstr(line, text) != NULL;
+	fclose(maps);
+	/* Of one that has just ended, there is nothing. */
+	return lines == 0 ? -ESRCH : found;
+}
+
+/*
  * When a process was started, in clock ticks since the machine was; 0 if there is none.  That
  * distinguishes it from another process with the same number.
  */

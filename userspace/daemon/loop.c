@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/watch.h"
+#include "cluster/processes.h"
 #include "daemon/daemon_internal.h"
 
 /* The ring stays empty for so long before the daemon sleeps in epoll, us. */
@@ -64,6 +65,13 @@
 /* Time between two checks whether the data directory is still there, ms. */
 #define DIRECTORY_CHECK_MS	1000
 
+/* A postmaster that has run for so long has loaded its libraries, us. */
+#define LOAD_US			5000000
+
+/* What the status has of one that has not loaded ours. */
+#define UNLOADED		"the server has not loaded redoahead; add it to shared_preload_libraries, " \
+	"or use redoahead follow if it is a stock server"
+
 /* Events fetched at once. */
 #define MAX_EVENTS		16
 
@@ -89,6 +97,8 @@ publish_refusal(struct daemon *daemon)
 {
 	const char *reason = listener__refusal(daemon->listener);
 
+	if (reason[0] == '\0' && daemon->unloaded)
+		reason = UNLOADED;
 	if (strcmp(reason, daemon->refused) == 0 || (daemon->prefetch.runs && reason[0] != '\0'))
 		return;
 	snprintf(daemon->refused, sizeof(daemon->refused), "%s", reason);
@@ -245,6 +255,30 @@ has_moved(const struct daemon *daemon)
 		!listener__is_reachable(daemon->listener);
 }
 
+/*
+ * Has the server that runs not loaded the extension?  Then it will never connect.  Each
+ * postmaster is examined once.
+ */
+static void
+examine_server(struct daemon *daemon)
+{
+	pid_t		postmaster = processes__postmaster(&daemon->prefetch.cluster);
+	uint64_t	age_us;
+
+	if (postmaster == daemon->examined)
+		return;
+	daemon->unloaded = false;
+	daemon->examined = 0;
+	if (postmaster <= 0 || processes__age_us(postmaster, &age_us) < 0 || age_us < LOAD_US)
+		return;
+	daemon->examined = postmaster;
+	daemon->unloaded = processes__maps(postmaster, "/redoahead.so") == 0;
+	if (daemon->unloaded)
+		log_warning("server with PID %d has not loaded redoahead and will not be served; add "
+					"redoahead to its shared_preload_libraries and restart it, or use redoahead "
+					"follow if it is a stock server", (int) postmaster);
+}
+
 /* Serve until a signal arrives, or until the data directory is another one: -ESTALE. */
 static int
 serve(struct daemon *daemon)
@@ -256,6 +290,7 @@ serve(struct daemon *daemon)
 	{
 		if (!daemon->prefetch.runs)
 		{
+			examine_server(daemon);
 			err = handle_events(daemon, DIRECTORY_CHECK_MS);
 			if (err == 0 && !daemon->prefetch.stop && !daemon->prefetch.runs && has_moved(daemon))
 				err = -ESTALE;

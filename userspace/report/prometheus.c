@@ -77,7 +77,7 @@ static const struct family families[] = {
 			 "Unix time at which the daemon reported the metrics"),
 	DOCUMENT("uptime_seconds", FORM_NUMBER, "uptime_seconds", "Time since the daemon started"),
 	DOCUMENT("server_refused", FORM_KNOWN, "refused",
-			 "1 if the daemon does not serve a server that has tried to connect, otherwise 0"),
+			 "1 if the daemon cannot serve the server, otherwise 0"),
 	STATES("backend", NULL, backends, "How blocks are read; 1 for the one in use"),
 	STATES("phase", NULL, phases, "What the server does; 1 for the present phase"),
 	{"recoveries_total", "counter", FORM_NUMBER, NULL, "recoveries", NULL, NULL,

@@ -96,7 +96,7 @@ add_last(struct line *line, const struct values *document)
 	char		number[TEXT_NUMBER_BYTES];
 
 	if (document->refused[0] != '\0')
-		add(line, "; A SERVER WAS REFUSED: %s", document->refused);
+		add(line, "; THE SERVER IS NOT SERVED: %s", document->refused);
 	if (!(document->recoveries > 0))
 		return;
 	add(line, "; %.0f so far", document->recoveries);
