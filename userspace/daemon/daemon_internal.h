@@ -38,7 +38,8 @@ struct daemon
 	struct prefetch prefetch;	/* what is common to commands that prefetch */
 	struct listener *listener;	/* accepts servers */
 	char		refused[MONITOR_REFUSED_BYTES]; /* why a server is not served, as published */
-	pid_t		examined;		/* postmaster that was examined last, 0: none */
+	uint64_t	postmaster_ticks;	/* start of the postmaster, as processes__start_ticks(), 0: none */
+	uint64_t	examine_us;		/* time at which it is examined next, us */
 	bool		unloaded;		/* it has not loaded the extension */
 	int			epoll_fd;		/* all that the daemon waits for */
 	uint64_t	events_us;		/* time of the last epoll_wait, us */

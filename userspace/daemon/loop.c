@@ -65,7 +65,7 @@
 /* Time between two checks whether the data directory is still there, ms. */
 #define DIRECTORY_CHECK_MS	1000
 
-/* A postmaster that has run for so long has loaded its libraries, us. */
+/* A postmaster may take so long to load its libraries, us.  It is examined so often. */
 #define LOAD_US			5000000
 
 /* What the status has of one that has not loaded ours. */
@@ -95,10 +95,8 @@ handle_event(struct daemon *daemon, int fd)
 static void
 publish_refusal(struct daemon *daemon)
 {
-	const char *reason = listener__refusal(daemon->listener);
+	const char *reason = daemon->unloaded ? UNLOADED : listener__refusal(daemon->listener);
 
-	if (reason[0] == '\0' && daemon->unloaded)
-		reason = UNLOADED;
 	if (strcmp(reason, daemon->refused) == 0 || (daemon->prefetch.runs && reason[0] != '\0'))
 		return;
 	snprintf(daemon->refused, sizeof(daemon->refused), "%s", reason);
@@ -256,27 +254,30 @@ has_moved(const struct daemon *daemon)
 }
 
 /*
- * Has the server that runs not loaded the extension?  Then it will never connect.  Each
- * postmaster is examined once.
+ * Has the server that runs not loaded the extension?  Then it will never connect.  To be
+ * called often.
  */
 static void
 examine_server(struct daemon *daemon)
 {
 	pid_t		postmaster = processes__postmaster(&daemon->prefetch.cluster);
-	uint64_t	age_us;
+	uint64_t	ticks = postmaster > 0 ? processes__start_ticks(postmaster) : 0;
+	uint64_t	now_us = clock__now_us();
+	bool		unloaded = false;
 
-	if (postmaster == daemon->examined)
-		return;
-	daemon->unloaded = false;
-	daemon->examined = 0;
-	if (postmaster <= 0 || processes__age_us(postmaster, &age_us) < 0 || age_us < LOAD_US)
-		return;
-	daemon->examined = postmaster;
-	daemon->unloaded = processes__maps(postmaster, "/redoahead.so") == 0;
-	if (daemon->unloaded)
-		log_warning("server with PID %d has not loaded redoahead and will not be served; add "
-					"redoahead to its shared_preload_libraries and restart it, or use redoahead "
-					"follow if it is a stock server", (int) postmaster);
+	if (ticks == daemon->postmaster_ticks)
+	{
+		if (ticks == 0 || now_us < daemon->examine_us)
+			return;
+		unloaded = processes__maps(postmaster, "/redoahead.so") == 0;
+		if (unloaded && !daemon->unloaded)
+			log_warning("server with PID %d has not loaded redoahead and will not be served; add "
+						"redoahead to its shared_preload_libraries and restart it, or use "
+						"redoahead follow if it is a stock server", (int) postmaster);
+	}
+	daemon->postmaster_ticks = ticks;
+	daemon->examine_us = now_us + LOAD_US;
+	daemon->unloaded = unloaded;
 }
 
 /* Serve until a signal arrives, or until the data directory is another one: -ESTALE. */

@@ -119,6 +119,7 @@ session__connect(struct daemon *daemon, struct handshake_offer *offer)
 	session->taken_lsn = session->sleep_lsn = 0;
 	/* At once, for the server waits: what follows may read from a busy disk. */
 	listener__accept(daemon->listener, offer->socket);
+	daemon->unloaded = false;
 	prefetch__begin(&daemon->prefetch, &layout, offer->startup);
 	log_info("recovery connected: server %u, ring of %" PRIu64 " references",
 			 handshake->server_version, session->ring.capacity);

@@ -212,7 +212,12 @@ add_last(struct view *view, const struct values *document)
 	char		two[TEXT_NUMBER_BYTES];
 
 	if (document->refused[0] != '\0')
-		add(view, "refused", "%s", document->refused);
+	{
+		char		text[sizeof(document->refused) + 16];
+
+		snprintf(text, sizeof(text), "not served: %s", document->refused);
+		add_text(view, text);
+	}
 	if (document->recoveries >= 0)
 		add(view, "recoveries", "%.0f so far", document->recoveries);
 	if (!document->has_last)
