@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 load lib/servers
 load lib/follow
+load lib/feeding
 
 setup_file() { follow_setup; }
 
@@ -90,6 +91,12 @@ has_query() {				# DATA
 	[ "$(sql "$1" -c "select count(*) from pg_stat_activity where wait_event = 'PgSleep'")" -eq 1 ]
 }
 
+# A few MB of WAL.
+fill() {					# DATA
+	sql "$1" -c 'create table if not exists filler (g int, t text)' \
+		-c "insert into filler select g, repeat('x', 100) from generate_series(1, 30000) g"
+}
+
 # Lost otherwise: how far a standby lags.
 @test "a standby: streaming, what was received, and what is to be replayed" {
 	local primary=$CASE/primary
@@ -101,12 +108,22 @@ has_query() {				# DATA
 	# Redo's position comes on its own.
 	wait_until "the end of WAL in the status" status_is "$DATA" received recovery end_source
 	sql "$DATA" -c 'select pg_wal_replay_pause()'
-	pgbench "$primary" -n -N -c 2 -t 200
+	fill "$primary"
 	wait_until "what was received" streams_to "$DATA" "$primary"
 	(( $(json_member "$CASE/status" recovery remaining_bytes) > 0 ))
 	wait_until "the pause" status_is "$DATA" 'pause or delay' recovery limit
 	[ "$(json_member "$CASE/status" recovery time_left_seconds)" = None ]
 	sql "$DATA" -c 'select pg_wal_replay_resume()'
+	wait_until "replay" status_is "$DATA" 0 recovery remaining_bytes
+	wait_until "the supply of WAL" status_is "$DATA" 'wal supply' recovery limit
+	# Each commit is replayed an hour late, and what follows it after that.
+	settings "$DATA" recovery_min_apply_delay=1h
+	sql "$DATA" -c 'select pg_reload_conf()'
+	fill "$primary"
+	fill "$primary"
+	wait_until "the delay" status_is "$DATA" 'pause or delay' recovery limit
+	settings "$DATA" recovery_min_apply_delay=0
+	sql "$DATA" -c 'select pg_reload_conf()'
 	wait_until "replay" status_is "$DATA" 0 recovery remaining_bytes
 	# How long a query takes is not known.
 	settings "$DATA" max_standby_streaming_delay=-1
@@ -147,6 +164,28 @@ has_replayed_what_was_received() {	# DATA
 	wait_until "the end of replay in the status" has_replayed_what_was_received "$DATA"
 	stop_server "$DATA"
 	stop_server "$primary"
+	stop_daemon "$DATA"
+}
+
+has_waited() {				# DATA SECONDS
+	read_status "$1" && [ "$(json_member "$CASE/status" recovery)" != None ] &&
+		(( $(json_member "$CASE/status" recovery stalled_seconds | cut -d . -f 1) >= $2 ))
+}
+
+# Lost otherwise: that the archive is slow, which passed for a pause.
+@test "redo that waits for restore_command with decoded WAL behind it is not paused" {
+	copy_crashed
+	feed_from_archive "$DATA"
+	settings "$DATA" "${redoahead_settings[@]}"
+	start_daemon "$DATA"
+	start_server --no-wait "$PATCHED" "$DATA"
+	feed "$DATA"
+	feed "$DATA"
+	wait_until "redo that waits" has_waited "$DATA" 5
+	(( $(json_member "$CASE/status" recovery lookahead_bytes) > 1024 * 1024 ))
+	[ "$(json_member "$CASE/status" recovery limit)" = 'wal supply' ]
+	feed_rest "$DATA"
+	stop_server "$DATA"
 	stop_daemon "$DATA"
 }
 

@@ -207,6 +207,8 @@ fails_with() {				# PATTERN OPTION...
 	run -0 status --probe
 	change 'r["limit"] = "lock conflict"'
 	run -0 status --probe
+	change 'r["limit"] = "pause or delay"'
+	run -0 status --probe
 	change 'r["limit"] = "device latency"; r["remaining_bytes"] = 0'
 	run -0 status --probe
 	change 'r["remaining_bytes"] = 1; d["phase"] = "end-of-recovery checkpoint"'
@@ -250,6 +252,9 @@ fails_with() {				# PATTERN OPTION...
 	change 'd["phase"] = "archive recovery"; r["remaining_bytes"] = None'
 	run -0 status
 	[[ $output != *'no progress'* ]]
+	change 'r["limit"] = "pause or delay"'
+	run -0 status
+	[[ $output == *'limited by pause or delay'* && $output != *'no progress'* ]]
 	change 'r["limit"] = "lock conflict"'
 	run -0 status
 	[[ $output == *'no progress for 10 min'* ]]

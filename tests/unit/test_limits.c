@@ -64,11 +64,11 @@ TEST(other_waits)
 {
 	work(0.1, 'S', (struct limits_context) {0});
 	assert_int_equal(limits__present(&limits), LIMIT_WAL_SUPPLY);
-	work(0, 'S', (struct limits_context) {.unused_wal = true});
-	work(0, 'S', (struct limits_context) {.unused_wal = true});
+	work(0, 'S', (struct limits_context) {.has_wal = true});
+	work(0, 'S', (struct limits_context) {.has_wal = true});
 	assert_int_equal(limits__present(&limits), LIMIT_PAUSE);
 	for (int i = 0; i < 3; i++)
-		work(0, 'S', (struct limits_context) {.waiting = true,.unused_wal = true});
+		work(0, 'S', (struct limits_context) {.waiting = true,.has_wal = true});
 	assert_int_equal(limits__present(&limits), LIMIT_LOCK_CONFLICT);
 	for (int i = 0; i < 5; i++)
 		work(1, 'R', (struct limits_context) {.checkpoint = true});

@@ -90,6 +90,7 @@ activity__read_server(const struct cluster *cluster, struct activity_server *ser
 	if (postmaster <= 0)
 		return false;
 	server->startup = processes__startup(cluster, postmaster);
+	server->fetching = server->startup > 0 && processes__has_child(server->startup);
 	(void) processes__children(cluster, take_title, server);
 	return true;
 }

@@ -25,6 +25,7 @@ struct activity_server
 	pid_t		startup;		/* startup process, 0: none */
 	bool		checkpoint;		/* the end-of-recovery checkpoint runs */
 	bool		waiting;		/* the startup process waits for a query's lock or pin */
+	bool		fetching;		/* the startup process runs a command, as restore_command */
 	bool		streaming;		/* a WAL receiver streams */
 	uint64_t	received_lsn;	/* up to which it has received, 0: unknown */
 	uint32_t	timeline;		/* of the segment that is replayed, 0: unknown */

@@ -320,6 +320,24 @@ processes__children(const struct cluster *cluster, processes_visitor visit, void
 	return each.refused ? -EACCES : 0;
 }
 
+static bool
+visit_any(pid_t pid, void *found)
+{
+	(void) pid;
+	*(bool *) found = true;
+	return true;
+}
+
+/* Has a process a child?  Where the kernel keeps no list of them, it has none. */
+bool
+processes__has_child(pid_t pid)
+{
+	bool		found = false;
+
+	(void) each_child(pid, visit_any, &found);
+	return found;
+}
+
 /*
  * Has a process mapped a file whose path, as in /proc, has this text?  Returns 1 or 0, or -errno
  * if that is not known.

@@ -33,6 +33,7 @@ typedef void (*processes_visitor) (const char *title, uint64_t read_bytes, void 
 int			processes__children(const struct cluster *cluster, processes_visitor visit,
 								void *argument);
 int			processes__server(const struct cluster *cluster, struct processes_server *server);
+bool		processes__has_child(pid_t pid);
 int			processes__maps(pid_t pid, const char *text);
 uint64_t	processes__start_ticks(pid_t pid);
 int			processes__age_us(pid_t pid, uint64_t *age_us);

@@ -74,8 +74,8 @@ add_limits(struct json_object *object, const struct limits *limits)
 		[LIMIT_DEVICE_LATENCY] = "device_latency",
 		[LIMIT_DEVICE_THROUGHPUT] = "device_throughput",
 		[LIMIT_WAL_SUPPLY] = "wal_supply",
-		[LIMIT_PAUSE] = "pause_or_delay",
 		[LIMIT_LOCK_CONFLICT] = "lock_conflict",
+		[LIMIT_PAUSE] = "pause_or_delay",
 		[LIMIT_CHECKPOINT] = "checkpoint",
 	};
 	struct json_object *seconds;

@@ -53,7 +53,7 @@ limits__add(struct limits *limits, const struct activity_work *work,
 			elapsed_us - ran_us);
 	else
 		add(limits, context->waiting ? LIMIT_LOCK_CONFLICT :
-			context->unused_wal ? LIMIT_PAUSE : LIMIT_WAL_SUPPLY, elapsed_us - ran_us);
+			context->has_wal ? LIMIT_PAUSE : LIMIT_WAL_SUPPLY, elapsed_us - ran_us);
 }
 
 /* What has limited redo for the longest part of the last seconds. */
@@ -77,8 +77,8 @@ limits__name(enum limit limit)
 		[LIMIT_DEVICE_LATENCY] = "device latency",
 		[LIMIT_DEVICE_THROUGHPUT] = "device throughput",
 		[LIMIT_WAL_SUPPLY] = "wal supply",
-		[LIMIT_PAUSE] = "pause or delay",
 		[LIMIT_LOCK_CONFLICT] = "lock conflict",
+		[LIMIT_PAUSE] = "pause or delay",
 		[LIMIT_CHECKPOINT] = "checkpoint",
 	};
 

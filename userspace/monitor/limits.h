@@ -16,8 +16,8 @@ enum limit
 	LIMIT_DEVICE_LATENCY,		/* it waits for a device that could take more requests */
 	LIMIT_DEVICE_THROUGHPUT,	/* it waits for a device that has as many as it should */
 	LIMIT_WAL_SUPPLY,			/* it waits for WAL */
-	LIMIT_PAUSE,				/* it is paused, or delayed by recovery_min_apply_delay */
 	LIMIT_LOCK_CONFLICT,		/* it waits for a query */
+	LIMIT_PAUSE,				/* it waits for none of these: it is paused or delayed, as a rule */
 	LIMIT_CHECKPOINT,			/* redo is complete, the checkpoint is not */
 	LIMIT_COUNT,
 	LIMIT_NONE = LIMIT_COUNT	/* not known */
@@ -37,7 +37,7 @@ struct limits_context
 	bool		saturated;		/* as many blocks are in flight as may be, and more wait */
 	bool		all_wal;		/* all WAL is there, so redo does not wait for it */
 	bool		waiting;		/* the startup process waits for a query */
-	bool		unused_wal;		/* there is WAL, and redo has not advanced for some time */
+	bool		has_wal;		/* there has been WAL for redo for some time */
 	bool		checkpoint;		/* redo is complete */
 };
 

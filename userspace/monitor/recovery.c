@@ -22,11 +22,11 @@
 #define SERVER_US	500000
 
 /*
- * Redo that waits, but not for a query, is paused if it has not advanced for so long, us, although
- * there is so much WAL, bytes: more than the part of a record that may have been received.
+ * Redo that waits, but not for a query, is paused or delayed if for so long, us, there has been
+ * so much WAL for it, bytes: more than most records have, of which a part may have been received.
  */
 #define PAUSE_US	1000000
-#define PAUSE_BYTES	65536
+#define PAUSE_BYTES	(1024 * 1024)
 
 /* Time between two scans for the end of the WAL of an archive recovery, us. */
 #define SCAN_US		10000000
@@ -193,18 +193,25 @@ recovery__coverage(const struct counters *counters)
 	return all == 0 ? -1 : (double) in_time / (double) all;
 }
 
-/* Has redo not advanced for some time, although there is WAL? */
+/*
+ * Has there been WAL for redo for some time?  What follow has read ahead may be a segment that
+ * the startup process fetches; and a position that is not exact may be that of a segment.
+ */
 static bool
-leaves_wal(const struct recovery *recovery, uint64_t now_us)
+has_wal(struct recovery *recovery, uint64_t now_us)
 {
-	const struct progress *progress = &recovery->progress;
+	uint64_t	replay_lsn = recovery->progress.replay_lsn;
 	const char *source;
 	uint64_t	end_lsn = recovery__end_lsn(recovery, &source);
 
 	if (end_lsn < recovery->snapshot.decode_lsn)
 		end_lsn = recovery->snapshot.decode_lsn;
-	return progress->replay_lsn != 0 && end_lsn >= progress->replay_lsn + PAUSE_BYTES &&
-		now_us - progress->advanced_us >= PAUSE_US;
+	if (replay_lsn == 0 || !recovery->snapshot.exact || recovery->server.fetching ||
+		end_lsn < replay_lsn + PAUSE_BYTES)
+		recovery->unused_us = 0;
+	else if (recovery->unused_us == 0)
+		recovery->unused_us = now_us;
+	return recovery->unused_us != 0 && now_us - recovery->unused_us >= PAUSE_US;
 }
 
 /* Take a sample of what the startup process does. */
@@ -222,7 +229,7 @@ update_limits(struct recovery *recovery, uint64_t now_us)
 					.saturated = engine->limited,
 						.all_wal = recovery->phase == PHASE_CRASH_RECOVERY,
 						.waiting = recovery->server.waiting,
-						.unused_wal = leaves_wal(recovery, now_us),
+						.has_wal = has_wal(recovery, now_us),
 						.checkpoint = recovery->phase == PHASE_CHECKPOINT
 				}, now_us);
 }

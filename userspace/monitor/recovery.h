@@ -33,6 +33,7 @@ struct recovery
 	uint64_t	scanned_lsn;	/* end of the WAL in pg_wal, 0: unknown */
 	bool		replays_all;	/* redo goes to there: in crash recovery */
 	uint64_t	scan_us;		/* time of the last scan for it, us; 0: never */
+	uint64_t	unused_us;		/* since when there is WAL that redo does not use, us; 0: there is none */
 	struct progress progress;
 	struct limits limits;
 	struct forecast forecast;	/* of the work that is left, in crash recovery */

@@ -30,7 +30,7 @@ static const struct limit_text limit_texts[] = {
 	{"wal_supply", "WAL supply", "redo waited for WAL"},
 	{"lock_conflict", "Lock conflict", "redo waited for a query"},
 	{"checkpoint", "Checkpoint", "redo was complete, the checkpoint was not"},
-	{"pause_or_delay", "Pause or delay", "redo was paused, or delayed by recovery_min_apply_delay"},
+	{"pause_or_delay", "Pause or delay", "redo waited although there was WAL: as a rule it was paused or delayed"},
 };
 
 #define LIMIT_TEXTS	(sizeof(limit_texts) / sizeof(limit_texts[0]))

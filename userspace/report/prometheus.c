@@ -50,7 +50,7 @@ static const char *const phases[] = {
 };
 
 static const char *const limits[] = {
-	"cpu", "device latency", "device throughput", "wal supply", "pause or delay", "lock conflict",
+	"cpu", "device latency", "device throughput", "wal supply", "lock conflict", "pause or delay",
 	"checkpoint", NULL
 };
 
