@@ -76,8 +76,8 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	start_daemon "$DATA"
 	settings "$DATA" shared_preload_libraries=
 	start_server "$PATCHED" "$DATA"
-	wait_until "the warning" grep -q "server with PID $(head -n 1 "$DATA/postmaster.pid") has not loaded redoahead" "$DATA.daemon.log"
-	wait_until "the status" shows '^waiting for a recovery; THE SERVER IS NOT SERVED: the server has not loaded redoahead; add it to shared_preload_libraries'
+	wait_until "the warning" grep -q "server with PID $(head -n 1 "$DATA/postmaster.pid") is not served: it has not loaded redoahead; add that to shared_preload_libraries" "$DATA.daemon.log"
+	wait_until "the status" shows '^waiting for a recovery; THE SERVER IS NOT SERVED: it has not loaded redoahead; .* if it is stock$'
 	settings "$DATA" "${redoahead_settings[@]}"
 	sql "$DATA" -c "create table filler as select g, repeat('x', 100) from generate_series(1, 30000) g"
 	# It may be there again before the daemon notices that it was not.

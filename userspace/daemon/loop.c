@@ -69,8 +69,8 @@
 #define LOAD_US			5000000
 
 /* What the status has of one that has not loaded ours. */
-#define UNLOADED		"the server has not loaded redoahead; add it to shared_preload_libraries, " \
-	"or use redoahead follow if it is a stock server"
+#define UNLOADED		"it has not loaded redoahead; add that to shared_preload_libraries and " \
+	"restart it, or use redoahead follow if it is stock"
 
 /* Events fetched at once. */
 #define MAX_EVENTS		16
@@ -271,9 +271,7 @@ examine_server(struct daemon *daemon)
 			return;
 		unloaded = processes__maps(postmaster, "/redoahead.so") == 0;
 		if (unloaded && !daemon->unloaded)
-			log_warning("server with PID %d has not loaded redoahead and will not be served; add "
-						"redoahead to its shared_preload_libraries and restart it, or use "
-						"redoahead follow if it is a stock server", (int) postmaster);
+			log_warning("server with PID %d is not served: " UNLOADED, (int) postmaster);
 	}
 	daemon->postmaster_ticks = ticks;
 	daemon->examine_us = now_us + LOAD_US;

@@ -194,8 +194,8 @@ recovery__coverage(const struct counters *counters)
 }
 
 /*
- * Has there been WAL for redo for some time?  What follow has read ahead may be a segment that
- * the startup process fetches; and a position that is not exact may be that of a segment.
+ * Has there been WAL for redo for some time?  Looking ahead may wait for restore_command, with
+ * decoded WAL left; and a position that is not exact may be that of a segment.
  */
 static bool
 has_wal(struct recovery *recovery, uint64_t now_us)
