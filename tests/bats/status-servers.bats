@@ -80,9 +80,13 @@ recovery_is_shown() {		# SERVER LOG PATTERN
 	wait_until "the status" shows '^waiting for a recovery; THE SERVER IS NOT SERVED: it has not loaded redoahead; .* if it is stock$'
 	settings "$DATA" "${redoahead_settings[@]}"
 	sql "$DATA" -c "create table filler as select g, repeat('x', 100) from generate_series(1, 30000) g"
-	# It may be there again before the daemon notices that it was not.
+	# As a standby it stays connected; it is there again before the daemon notices that it was not.
+	as_server_user touch "$DATA/standby.signal"
 	as_server_user "$PATCHED/bin/pg_ctl" -w -D "$DATA" -l "$DATA.log" -m immediate restart >/dev/null
-	wait_until "the end of the reason" shows '^waiting for a recovery; 1 so far, the last'
+	wait_until "the recovery" grep -q 'recovery connected' "$DATA.daemon.log"
+	is_served() { "$REDOAHEAD" status -D "$DATA" --json | grep -qE '"refused": *null'; }
+	wait_until "the end of the reason" is_served
+	wait_until "the phase" shows '^archive recovery'
 	[ "$(grep -c 'has not loaded redoahead' "$DATA.daemon.log")" -eq 1 ]
 	stop_server "$DATA"
 	stop_daemon "$DATA"
